@@ -18,6 +18,7 @@ from antiphon._orchestrator.context import AgentContext
 from antiphon._orchestrator.declaration import AgentDeclaration, TeamBase
 from antiphon._orchestrator.flow import END, is_member, member
 from antiphon._orchestrator.messages import opening, said, sent, tool_messages
+from antiphon._orchestrator.prompt_files import ROUTER, prompt
 from antiphon._orchestrator.run_context import RunContext
 from antiphon._orchestrator.state import CUT, StateView, fields_of, is_record, noted
 from antiphon._orchestrator.updates import returned
@@ -320,13 +321,6 @@ def _load(ctx: Context, state: State) -> Mapping[str, Any]:
 FINISH = "finish"
 """A router's answer that ends the run."""
 
-_TASK = """\
-You lead a team. Read the conversation and choose who acts next.
-Choose `finish` as soon as the question is answered.
-
-The team:
-"""
-
 
 class Router(AgentDeclaration):
     """Chooses who of the team acts next."""
@@ -364,7 +358,7 @@ def read_router(given: Any, specs: Sequence[Spec]) -> Spec:
         )
     if spec.handoffs:
         raise ValidationError(f"a router has no `handoffs`: {spec.name}", code="team_invalid")
-    task = _TASK + _listing(specs)
+    task = f"{prompt(ROUTER)}\n{_listing(specs)}"
     return replace(spec, instructions=_led(spec.instructions, task), output=_choice(names))
 
 
