@@ -31,6 +31,7 @@ _DEEP = "def f():\n if a:\n  for b in c:\n   while d:\n    with e:\n     if g:\n
 _WIDE = "class A:\n    def f(self, a, b, c, d, e, f): ...\n"
 _REACHING = "from antiphon.graph._compiled import CompiledGraph\n"
 _NOTEBOOK = '{"cells": [{"cell_type": "code", "source": ["import antiphon._node"]}]}'
+_GLOSSARY = "# A\n\n## Glossary\n\n| `Blob` | core | a blob |\n"
 
 CASES: list[tuple[Callable[[Path], Iterator[Finding]], str, str, int, str]] = [
     (test_sizes.long_files, "src/core/src/a.rs", "\n" * 501, 501, "501 lines"),
@@ -52,6 +53,7 @@ CASES: list[tuple[Callable[[Path], Iterator[Finding]], str, str, int, str]] = [
     ),
     (test_names.retired_names, "python/antiphon/_ledger.py", "x = 1", 1, "_ledger"),
     (test_glossary.unexplained, "src/core/src/a.rs", "\npub struct Blob;", 2, "`Blob`"),
+    (test_glossary.stale, "ARCHITECTURE.md", _GLOSSARY, 5, "core has no type `Blob`"),
     (test_names.unfinished, "src/core/src/a.rs", "fn f() {\n    todo!()\n}", 2, "todo"),
     (test_names.unfinished, "src/core/src/a.rs", "#[allow(dead_code)]", 1, "expect"),
     (test_names.unfinished, "python/antiphon/a.py", "x = 1  # TODO: y", 1, "do it later"),
