@@ -85,10 +85,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def sets() -> list[VersionSet]:
     """The sets of `sets.toml`."""
     text = Path(__file__).with_name("sets.toml").read_text(encoding="utf-8")
-    return [
-        VersionSet(name, one["python"], tuple(one["packages"]), tuple(one.get("deselect", ())))
-        for name, one in tomllib.loads(text).items()
-    ]
+    read = tomllib.loads(text)
+    made = []
+    for name, one in read.items():
+        packages = read[one["packages_of"]] if "packages_of" in one else one
+        deselect = tuple(one.get("deselect", ()))
+        made.append(VersionSet(name, one["python"], tuple(packages["packages"]), deselect))
+    return made
 
 
 def interpreters() -> dict[str, str]:

@@ -49,9 +49,17 @@ def test_the_guide_names_each_package_with_the_oldest_version() -> None:
     assert _PROJECT["requires-python"] == f">={PYTHONS[0]}"
 
 
-def test_both_sets_have_the_same_packages() -> None:
-    oldest, newest = sets()
-    assert [name_of(one) for one in oldest.packages] == [name_of(one) for one in newest.packages]
+def test_all_sets_have_the_same_packages() -> None:
+    (oldest, *others) = ([name_of(one) for one in each.packages] for each in sets())
+    assert all(other == oldest for other in others)
+
+
+def test_the_guide_names_the_pythons_of_the_sets() -> None:
+    guide = (ROOT / "docs/guides/versions.md").read_text(encoding="utf-8")
+    tested = re.findall(r"tested with ([\d., and]+)\.", guide)[0]
+    named = re.findall(r"\d\.\d+", tested)
+    fixed = {one.python for one in sets() if one.python != "newest"}
+    assert fixed <= set(named) <= set(PYTHONS)
 
 
 def test_each_set_has_what_the_tests_need() -> None:
