@@ -192,6 +192,30 @@ async fn a_search_for_a_fact_has_less_time_than_one_of_a_step() {
 }
 
 #[tokio::test]
+async fn some_claims_are_verified_at_once_and_others_wait() {
+    let claims: Vec<String> = (1..=20)
+        .map(|number| format!("Green tea steeps for two minutes, says note {number} [0]."))
+        .collect();
+    let slow = ScriptedReply::json(&json!({"verdicts": [{
+        "number": 0, "reasoning": "so it is", "verdict": "supported",
+    }]}));
+    let slow = slow.after(Duration::from_secs(10));
+    for (limit, seconds) in [(8, 30.0), (20, 10.0)] {
+        let mut scene = light(Library::tea());
+        scene.config.max_concurrency = limit;
+        scene.config.citation.insert("corrects".to_owned(), json!(false));
+        let played = scene
+            .role("reporter", [report(&claims.join(" "))])
+            .always("verifier", slow.clone())
+            .always("quick_verifier", slow.clone())
+            .ask(verified())
+            .await;
+        assert_eq!(played.requests("verifier").len() + played.requests("quick_verifier").len(), 20);
+        assert!((played.seconds() - seconds).abs() < 0.5, "{limit}: {}", played.seconds());
+    }
+}
+
+#[tokio::test]
 async fn the_time_out_of_a_role_holds_while_claims_are_verified() {
     let late = ScriptedReply::text("late").after(Duration::from_secs(400));
     let mut scene = light(Library::tea());
