@@ -113,6 +113,18 @@ def test_the_page_has_the_report_its_verdicts_and_its_sources(result: DeepResear
     assert "References" not in page
 
 
+def test_a_page_that_was_known_before_is_named_so(result: DeepResearchResult) -> None:
+    again = research().run(QUESTION, existing_sources=result.sources)
+    assert [source.was_known for source in again.sources if source.content] == [True]
+    assert [reference["origin"] for reference in again.references] == ["known"]
+    known = "(known before, not read again)"
+    assert again.answer is not None
+    assert again.answer.endswith(known)
+    assert known in again.to_html()
+    assert known in again.to_markdown()
+    assert known not in result.to_html()
+
+
 def test_what_pages_and_models_say_stays_text(monkeypatch: pytest.MonkeyPatch) -> None:
     hostile = "<script>x()</script> [a](javascript:x()) <img src=x onerror=x()> \u202e"
     quote = "Green tea steeps for two minutes at 80 degrees & no more."
