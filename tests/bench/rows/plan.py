@@ -5,10 +5,11 @@ import operator
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, TypedDict
 
+from antiphon.models import scripted
 from antiphon.systems import PlanExecute
 from bench.engine import Engine
 from bench.row import Row, Sample, sync
-from bench.rows.at_once import RUNS, at_once, memory
+from bench.rows.at_once import REPLIES, RUNS, at_once, memory
 
 TASK = "How many people live in both cities?"
 PEOPLE = {"Lyon": 520_774, "Lille": 238_695}
@@ -102,9 +103,11 @@ def one(engine: Engine) -> Sample:
 
 
 def asking(engine: Engine) -> Callable[[], Awaitable[Any]]:
-    """Has one task done on the event loop."""
+    """Has one task done on the event loop; the models follow a script."""
     if engine.ours:
-        ready = executor()
+        said = {"planner": PLAN, "context_keeper": CONTEXT, "synthesiser": ANSWER}
+        replies = {role: [{"json": reply}] * REPLIES for role, reply in said.items()}
+        ready = PlanExecute(scripted([], replies_by_agent=replies), tools=[population])
         return lambda: ready.arun(TASK)
     compiled = graph(engine)
     return lambda: compiled.ainvoke({"task": TASK})

@@ -5,11 +5,12 @@ import operator
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, TypedDict
 
-from antiphon import tool
+from antiphon import Tool, tool
+from antiphon.models import scripted
 from antiphon.systems import DeepResearch
 from bench.engine import Engine
 from bench.row import Row, Sample, sync
-from bench.rows.at_once import RUNS, at_once, memory
+from bench.rows.at_once import REPLIES, RUNS, at_once, memory
 
 QUESTION = "How long does tea steep?"
 PAGES = {
@@ -79,7 +80,7 @@ ROLES: dict[str, Any] = {
     "entailment_judge": lambda _: {"scores": []},
     "reviser": lambda brief: {"sentence": brief["sentence"]},
 }
-"""The roles are functions, so that no model costs anything."""
+"""The roles as functions."""
 
 
 class State(TypedDict, total=False):
@@ -128,10 +129,32 @@ def graph(engine: Engine) -> Any:
     return engine.compile(builder.add_edge("extract", "write_it").add_edge("write_it", "judge"))
 
 
+SPANS = [choose({"text": text})["spans"][0] for text in PAGES.values()]
+"""The passages of both pages; those of the other page are dropped."""
+VERDICT = {"number": 0, "reasoning": "it says so", "verdict": "supported"}
+SAID = {
+    "coordinator": KIND,
+    "background": {"queries": ["tea"]},
+    "planner": PLAN,
+    "researcher": {"queries": ["tea"], "observation": "Two minutes and four."},
+    "reflector": {"decision": "complete", "reasoning": "it is known"},
+    "passage_extractor": {"spans": SPANS},
+    "reporter": write({"evidence": [{"text": span["quote"]} for span in SPANS]}),
+    "verifier": {"verdicts": [VERDICT]},
+    "quick_verifier": {"verdicts": [VERDICT]},
+    "number_checker": {"answers": [], "computation": None},
+}
+"""What a scripted model replies in each role, whatever it is asked."""
+
+
+def tools() -> list[Tool]:
+    """What searches and what reads."""
+    return [tool(side_effect="read")(find), tool(side_effect="read")(read)]
+
+
 def research() -> DeepResearch:
-    """The system."""
-    tools = [tool(side_effect="read")(find), tool(side_effect="read")(read)]
-    return DeepResearch(tools=tools, **ROLES)
+    """The system; its roles are functions, so that no model costs anything."""
+    return DeepResearch(tools=tools(), **ROLES)
 
 
 def bare(_: Any) -> Sample:
@@ -155,9 +178,10 @@ def one(engine: Engine) -> Sample:
 
 
 def asking(engine: Engine) -> Callable[[], Awaitable[Any]]:
-    """Asks one question on the event loop."""
+    """Asks one question on the event loop; the models follow a script."""
     if engine.ours:
-        ready = research()
+        replies = {role: [{"json": reply}] * (2 * REPLIES) for role, reply in SAID.items()}
+        ready = DeepResearch(scripted([], replies_by_agent=replies), tools=tools())
         return lambda: ready.arun(QUESTION)
     compiled = graph(engine)
     return lambda: compiled.ainvoke({"question": QUESTION})
