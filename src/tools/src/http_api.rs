@@ -11,7 +11,7 @@
 //! | [`call`] | a call of an endpoint: parameters checked, escaped and put in their places |
 //! | [`auth`], [`token_profile`], [`token`] | who calls: keys, passwords, and tokens that are fetched and renewed |
 //! | [`adjustment`] | parameters that are added after the server has asked for them |
-//! | [`client`], [`reply`] | the exchange, and what comes back |
+//! | [`client`], [`options`], `request_note`, [`reply`] | the exchange, its limits, what a trace is told of it, and what comes back |
 //! | [`settings`], [`family`] | the tools |
 
 pub mod adjustment;
@@ -22,7 +22,9 @@ pub mod client;
 pub mod family;
 mod fault;
 pub mod openapi;
+pub mod options;
 pub mod reply;
+mod request_note;
 pub mod scoring;
 pub mod settings;
 pub mod token;
@@ -34,8 +36,9 @@ pub use call::{ApiCall, PreparedCall};
 pub use catalogue::{
     ApiCatalogue, ApiEndpoint, ApiParameter, ApiSection, ApiSnippet, ParameterLocation,
 };
-pub use client::{ApiExchange, ApiOptions, HttpApi};
+pub use client::{ApiExchange, HttpApi};
 pub use family::HttpApiTools;
+pub use options::ApiOptions;
 pub use reply::{ApiReply, ReplyContent, ReplyLimits};
 pub use scoring::ScoringMode;
 pub use settings::HttpApiSettings;

@@ -69,10 +69,13 @@ impl<'c> PreparedCall<'c> {
     /// A `Validation` fault `api_call_invalid` that names the parameter.
     pub fn new(endpoint: &'c ApiEndpoint, call: &ApiCall, base: &Url) -> Result<Self, Fault> {
         let invalid = |problem: String| fault::call(&problem, &endpoint.id());
+        // The path that was asked for is not that of the endpoint then.
+        let given = call.path.keys().cloned().collect::<Vec<_>>();
+        let unresolved = |problem: String| invalid(problem).with("path_parameters", given.clone());
         let mut call = call.clone();
         call.query.retain(|_, value| !value.is_null());
+        check_parameters(endpoint, &mut call.path, ParameterLocation::Path).map_err(unresolved)?;
         for (values, location) in [
-            (&mut call.path, ParameterLocation::Path),
             (&mut call.query, ParameterLocation::Query),
             (&mut call.headers, ParameterLocation::Header),
         ] {
@@ -81,12 +84,12 @@ impl<'c> PreparedCall<'c> {
         let mut url = base.clone();
         url.set_query(None);
         url.set_fragment(None);
-        let path = fill_path(endpoint, &call.path).map_err(invalid)?;
+        let path = fill_path(endpoint, &call.path).map_err(unresolved)?;
         let whole = format!("{}{path}", base.path().trim_end_matches('/'));
         url.set_path(&whole);
         // The parser of URLs must not have read anything else into the path.
         if url.path() != whole || url.origin() != base.origin() {
-            return Err(invalid("a value of its path changes the path".to_owned()));
+            return Err(unresolved("a value of its path changes the path".to_owned()));
         }
         add_query(&mut url, endpoint, &call.query).map_err(invalid)?;
         if url.as_str().len() > LONGEST_URL {

@@ -8,14 +8,15 @@ use antiphon_net::{
     Redactor, RedirectRefusal, Secret, Url, redirect, retry_after, within, without_secrets,
 };
 use antiphon_runtime::CallContext;
-use serde_json::{Map, Value as Json};
 
-use super::adjustment::{self, AdjustmentRule};
+use super::adjustment;
 use super::auth::{ApiPrincipal, AuthProfile, KeyLocation, basic};
 use super::call::{ApiCall, PreparedCall};
 use super::catalogue::{ApiCatalogue, ApiEndpoint};
 use super::fault;
-use super::reply::{ApiReply, ReplyLimits};
+use super::options::ApiOptions;
+use super::reply::ApiReply;
+use super::request_note::RequestNote;
 use super::token::{TokenCache, TokenRequest};
 
 /// How many redirects within the API are followed.
@@ -31,39 +32,6 @@ const PAUSE: Duration = Duration::from_millis(500);
 const ERROR_BYTES: usize = 64_000;
 const ERROR_CHARACTERS: usize = 1_000;
 
-/// Limits of calls.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ApiOptions {
-    /// The longest that one call may take, repetitions included; 30 seconds.
-    pub timeout: Duration,
-    /// The most requests of one call; 3.
-    pub max_requests: usize,
-    /// The largest reply in bytes; 5,000,000.
-    pub max_bytes: usize,
-    /// What of a reply is kept.
-    pub reply: ReplyLimits,
-    /// Parameters to add when an error with status 400 or 422 asks for them.
-    pub adjustments: Vec<AdjustmentRule>,
-    /// Values of parameters that are added when such an error names them.
-    pub known_values: Map<String, Json>,
-    /// The IANA time zone in which a day begins, unless a call has its own; UTC.
-    pub timezone: String,
-}
-
-impl Default for ApiOptions {
-    fn default() -> Self {
-        Self {
-            timeout: Duration::from_secs(30),
-            max_requests: 3,
-            max_bytes: 5_000_000,
-            reply: ReplyLimits::default(),
-            adjustments: Vec::new(),
-            known_values: Map::new(),
-            timezone: "UTC".to_owned(),
-        }
-    }
-}
-
 /// A call that succeeded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiExchange {
@@ -73,7 +41,8 @@ pub struct ApiExchange {
     pub url: String,
     /// How many requests were sent.
     pub requests: usize,
-    /// What happened on the way: a token that was renewed, parameters that were added.
+    /// What happened on the way: a token that was renewed or could not be had, parameters that were
+    /// added.
     pub notes: Vec<String>,
 }
 
@@ -154,7 +123,8 @@ impl HttpApi {
     ///
     /// A 401 renews a fetched token once. A 400 or 422 adds parameters once, by the rules of the
     /// options. Methods that only read are repeated once after a lost connection, 429, 502, 503
-    /// and 504. Redirects are followed within the origin of the API.
+    /// and 504. Redirects are followed within the origin of the API. If no token can be fetched, a
+    /// method that only reads is sent without one. The notes of `cx` are told of each request.
     ///
     /// # Errors
     /// `api_call_invalid`, `api_call_rejected`, `api_unauthorized`, `api_token_failed`,
@@ -180,6 +150,8 @@ impl HttpApi {
             until,
             today,
             token: None,
+            token_fault: None,
+            url: String::new(),
             secrets: principal.auth(&self.auth).secrets(),
             requests: 0,
             notes: Vec::new(),
@@ -188,7 +160,8 @@ impl HttpApi {
             is_repeated: false,
         };
         let outcome = within(cx.clock.as_ref(), Some(limit), attempt.run()).await;
-        outcome.unwrap_or_else(|| Err(fault::timeout(&endpoint.id(), limit.as_secs_f64())))
+        let late = || Err(fault::timeout(&endpoint.id(), limit.as_secs_f64()));
+        outcome.unwrap_or_else(late).map_err(|fault| attempt.explained(fault))
     }
 }
 
@@ -204,6 +177,10 @@ struct CallAttempt<'c> {
     /// The date in the time zone of the call.
     today: String,
     token: Option<Secret>,
+    /// Why there is no token.
+    token_fault: Option<Fault>,
+    /// The URL of the last request, without query and secrets.
+    url: String,
     secrets: Vec<Secret>,
     requests: usize,
     notes: Vec<String>,
@@ -224,10 +201,10 @@ impl CallAttempt<'_> {
         loop {
             let prepared = PreparedCall::new(self.endpoint, &self.call, &self.api.base)?;
             let request = self.request(&prepared).await?;
-            let url = without_secrets(request.url());
+            self.url = self.redactor().clean(&without_secrets(request.url()));
             match self.send(request).await {
                 Ok(reply) => match self.decide(reply).await {
-                    NextStep::Finish(reply) => return self.finish(reply, url).await,
+                    NextStep::Finish(reply) => return self.finish(reply).await,
                     NextStep::Repeat => {}
                     NextStep::Fail(fault) => return Err(fault),
                 },
@@ -270,11 +247,29 @@ impl CallAttempt<'_> {
                 Some(("authorization", Secret::new(format!("Basic {}", login.expose()))))
             }
             AuthProfile::ApiKey { name, key, .. } => Some((name.as_str(), key.secret().clone())),
-            AuthProfile::Token(_) => Some(bearer(&self.fetch_token(None).await?)),
+            AuthProfile::Token(_) => self.first_token().await?.as_ref().map(bearer),
         };
         match header {
             Some((name, value)) => Ok(request.secret_header(name, &value)?),
             None => Ok(request),
+        }
+    }
+
+    /// The token of the principal; none if it cannot be had, and the endpoint only reads: whether it
+    /// may be read without one is for the API to say.
+    async fn first_token(&mut self) -> Result<Option<Secret>, Fault> {
+        if self.token_fault.is_some() {
+            return Ok(None);
+        }
+        match self.fetch_token(None).await {
+            Ok(token) => Ok(Some(token)),
+            Err(fault) if self.endpoint.is_read() => {
+                let said = self.redactor().clean(&fault.message);
+                self.notes.push(format!("the request was sent without a token: {said}"));
+                self.token_fault = Some(fault);
+                Ok(None)
+            }
+            Err(fault) => Err(fault),
         }
     }
 
@@ -301,8 +296,17 @@ impl CallAttempt<'_> {
         self.requests += 1;
         let mut request = request;
         for _ in 0..=REDIRECTS {
-            let reply = self.api.client.send(&request).await?;
+            let url = self.redactor().clean(&without_secrets(request.url()));
+            let note = RequestNote::begin(self.cx, request.method().to_string(), url);
+            let reply = match self.api.client.send(&request).await {
+                Ok(reply) => reply,
+                Err(error) => {
+                    note.failed(self.redactor().clean(&error.to_string()));
+                    return Err(error);
+                }
+            };
             let status = reply.status();
+            note.answered(status);
             let location = reply.header("location").filter(|_| (300..400).contains(&status));
             let Some(location) = location else { return Ok(reply) };
             let next = redirect::follow(&request, status, location)?;
@@ -328,8 +332,13 @@ impl CallAttempt<'_> {
             401 if self.may_renew() => match self.renew().await {
                 Ok(true) => return NextStep::Repeat,
                 Ok(false) => {}
-                Err(fault) => return NextStep::Fail(fault),
+                Err(fault) => return NextStep::Fail(fault.with("status", status)),
             },
+            401 | 403 if self.token_fault.is_some() => {
+                let fault = self.token_fault.take();
+                let fault = fault.unwrap_or_else(|| self.failure(status, &said, asked));
+                return NextStep::Fail(fault.with("status", status));
+            }
             400 | 422 if self.may_adjust() && self.adjust(&said) => return NextStep::Repeat,
             429 if self.cx.has_alternative => {}
             429 | 502..=504 if self.may_repeat() => {
@@ -401,7 +410,15 @@ impl CallAttempt<'_> {
         if let Some(asked) = asked {
             fault = fault.retry_after(asked);
         }
-        fault.with("requests", self.requests)
+        fault
+    }
+
+    /// A fault with what led to it.
+    fn explained(&self, mut fault: Fault) -> Fault {
+        if self.requests > 0 {
+            fault = fault.with("requests", self.requests).with("url", self.url.as_str());
+        }
+        if self.notes.is_empty() { fault } else { fault.with("notes", self.notes.clone()) }
     }
 
     /// What the model can change in its next call.
@@ -443,7 +460,7 @@ impl CallAttempt<'_> {
         self.cx.clock.sleep(pause).await;
     }
 
-    async fn finish(&mut self, reply: HttpReply, url: String) -> Result<ApiExchange, Fault> {
+    async fn finish(&mut self, reply: HttpReply) -> Result<ApiExchange, Fault> {
         let status = reply.status();
         let content_type = reply.header("content-type").unwrap_or_default().to_owned();
         let body = reply.body(self.api.options.max_bytes).await;
@@ -451,7 +468,7 @@ impl CallAttempt<'_> {
         let limits = &self.api.options.reply;
         let reply = ApiReply::read(status, &content_type, &body, limits, &self.redactor());
         let notes = std::mem::take(&mut self.notes);
-        Ok(ApiExchange { reply, url: self.redactor().clean(&url), requests: self.requests, notes })
+        Ok(ApiExchange { reply, url: self.url.clone(), requests: self.requests, notes })
     }
 }
 

@@ -12,8 +12,9 @@ use serde_json::{Map, Value as Json};
 use super::adjustment::AdjustmentRule;
 use super::auth::AuthProfile;
 use super::catalogue::ApiCatalogue;
-use super::client::{ApiOptions, HttpApi};
+use super::client::HttpApi;
 use super::fault;
+use super::options::ApiOptions;
 use super::reply::ReplyLimits;
 use super::scoring::ScoringMode;
 

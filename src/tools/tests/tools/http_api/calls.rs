@@ -73,6 +73,7 @@ fn values_that_would_change_the_path_are_refused() {
         let call = with_path(json!({"id": id, "idx": 1}));
         let fault = url("/v1/orders/:id/items/:idx", &call).unwrap_err();
         assert_eq!(fault.code, "api_call_invalid", "{id}");
+        assert_eq!(fault.details["path_parameters"], json!(["id", "idx"]), "{id}");
     }
     let missing = url("/v1/orders/:id/items/:idx", &with_path(json!({"id": 1}))).unwrap_err();
     assert!(missing.message.ends_with("`path` lacks the parameter: idx"), "{missing}");

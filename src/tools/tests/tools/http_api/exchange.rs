@@ -26,15 +26,15 @@ sections:
       - {method: POST, path: /orders, body: {type: object}}
 ";
 
-const SECRET: &str = "s3cret-key-of-ada-4711";
+pub(super) const SECRET: &str = "s3cret-key-of-ada-4711";
 
-struct Setup {
-    api: HttpApi,
-    clock: Arc<ManualClock>,
+pub(super) struct Setup {
+    pub(super) api: HttpApi,
+    pub(super) clock: Arc<ManualClock>,
 }
 
 impl Setup {
-    fn new(server: &TestServer, auth: AuthProfile) -> Self {
+    pub(super) fn new(server: &TestServer, auth: AuthProfile) -> Self {
         Self::with_options(server, auth, ApiOptions::default())
     }
 
@@ -62,19 +62,19 @@ impl Setup {
     }
 
     /// Lets the pause of a repetition pass as soon as the call waits for it.
-    async fn pass(&self, pause: Duration) {
+    pub(super) async fn pass(&self, pause: Duration) {
         while self.clock.next_wake() != Some(self.clock.now() + pause) {
             tokio::task::yield_now().await;
         }
         self.clock.advance(pause);
     }
 
-    async fn get(&self) -> Result<ApiExchange, Fault> {
+    pub(super) async fn get(&self) -> Result<ApiExchange, Fault> {
         self.call("GET /orders", ApiCall::default()).await
     }
 }
 
-fn tokens(server: &TestServer) -> AuthProfile {
+pub(super) fn tokens(server: &TestServer) -> AuthProfile {
     AuthProfile::Token(Box::new(TokenProfile {
         url: format!("{}/token", server.url),
         client_id: Some("antiphon".to_owned()),
@@ -85,7 +85,7 @@ fn tokens(server: &TestServer) -> AuthProfile {
 }
 
 /// Gives out `token-1`, `token-2`, …, and accepts what `accepts` says.
-async fn token_server(
+pub(super) async fn token_server(
     expires_in: u64,
     accepts: impl Fn(&str) -> bool + Send + Sync + 'static,
 ) -> TestServer {
@@ -107,7 +107,7 @@ async fn token_server(
     .await
 }
 
-fn targets(server: &TestServer) -> Vec<String> {
+pub(super) fn targets(server: &TestServer) -> Vec<String> {
     server.seen().into_iter().map(|request| request.target).collect()
 }
 
@@ -243,10 +243,11 @@ async fn a_token_endpoint_that_fails_or_lies_is_an_error_without_secrets() {
         })
         .await;
         let setup = Setup::new(&server, tokens(&server));
-        let fault = setup.get().await.unwrap_err();
+        let call = ApiCall { body: Some(json!({})), ..ApiCall::default() };
+        let fault = setup.call("POST /orders", call).await.unwrap_err();
         assert_eq!(fault.code, "api_token_failed");
         assert!(!format!("{fault:?}").contains(SECRET), "{fault:?}");
-        assert_eq!(server.seen().len(), 1);
+        assert_eq!(targets(&server), ["/token"], "nothing is changed without a token");
     }
 }
 

@@ -4,6 +4,7 @@ mod calls;
 mod catalogue;
 mod exchange;
 mod openapi;
+mod requests;
 mod server;
 mod time_zones;
 mod token_requests;
