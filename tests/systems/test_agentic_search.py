@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from antiphon import Agent, Tool, ToolContext
+from antiphon import Agent, RetryPolicy, Tool, ToolContext
 from antiphon.errors import AntiphonError, StateError, ValidationError
 from antiphon.models import scripted
 from antiphon.systems import AgenticSearch, AgenticSearchResult
@@ -189,6 +189,25 @@ def test_roles_are_functions_agents_and_models() -> None:
     with pytest.raises(ValidationError, match="more than one request as the planner") as caught:
         AgenticSearch(scripted([]), planner=looping, tools=[stories])
     assert caught.value.code == "role_tools_invalid"
+
+
+@pytest.mark.parametrize("role", ["planner", "synthesiser"])
+def test_an_agent_that_is_tried_again_is_refused_because_there_are_two_requests(role: str) -> None:
+    """AS-32 of `docs/systems/agentic-search.md`."""
+    for retry in (3, RetryPolicy(max_attempts=2)):
+        given: dict[str, Any] = {
+            role: Agent(name="again", model=scripted([]), retry=retry),
+        }
+        with pytest.raises(ValidationError, match=f"more than one request as the {role}") as caught:
+            AgenticSearch(scripted([]), tools=[stories], **given)
+        assert caught.value.code == "role_invalid"
+        assert "max_attempts" in str(caught.value)
+    once = Agent(name="once", model=scripted([]))
+    search = AgenticSearch(scripted([words("<p>12</p>")]), planner=once, tools=[stories])
+    result = search.run("Many?")
+    assert (result.usage.model_calls, result.answer) == (2, "12"), (
+        "its failure is the fallback plan"
+    )
 
 
 def test_tools_reach_the_context_of_the_run() -> None:

@@ -80,6 +80,7 @@ impl System for AgenticSearch {
     fn new(config: Config, resources: SystemResources) -> Result<Self, Fault> {
         for role in graph::ROLES {
             resources.refuse_own_tools(role.name, "the search calls them")?;
+            resources.refuse_own_attempts(role.name)?;
         }
         let parsers = ParserCache::default();
         for tool in &resources.tools {

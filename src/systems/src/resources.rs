@@ -173,6 +173,24 @@ impl SystemResources {
             .hint(format!("give the tools to the system: {callers}")))
     }
 
+    /// Whether a role is no agent that is tried again: the system makes one request for it.
+    ///
+    /// # Errors
+    /// A `Validation` fault `role_invalid`.
+    pub(crate) fn refuse_own_attempts(&self, role: &str) -> Result<(), Fault> {
+        let policy = match self.roles.implementation(role)? {
+            RoleImplementation::Model(model) => model.policy.clone(),
+            RoleImplementation::Code(code) => code.policy(),
+        };
+        if policy.retry.is_none_or(|retry| retry.max_attempts <= 1) && !policy.host_retries {
+            return Ok(());
+        }
+        let message = format!("an agent with `retry` makes more than one request as the {role}");
+        let hint = "leave `retry` out; the transport of a model is tried again by itself, as often \
+                    as its `max_attempts` says";
+        Err(Fault::new(FaultCode::RoleInvalid, message).with("role", role).hint(hint))
+    }
+
     /// The instructions of a role: a prompt with its fields filled, after those that an agent
     /// brings along, so that the form of the reply has the last word.
     ///

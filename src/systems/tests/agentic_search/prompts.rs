@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use antiphon_core::graph::NodePolicy;
+use antiphon_core::retry::RetryPolicy;
 use antiphon_systems::agentic_search::{AgenticSearch, Config};
 use antiphon_systems::{RoleModel, SystemResourcesBuilder, SystemRunner};
 use serde_json::json;
@@ -80,4 +82,23 @@ fn an_agent_with_tools_is_refused_because_it_would_make_more_requests() {
         .tools("agentic_search", [says("a", "1") as Arc<_>, says("a", "2") as Arc<_>]);
     let refused = SystemRunner::<AgenticSearch>::new(Config::default(), twice).err().unwrap();
     assert_eq!(refused.code, "role_tools_invalid");
+}
+
+/// AS-32 of `docs/systems/agentic-search.md`.
+#[test]
+fn an_agent_that_is_tried_again_is_refused_because_it_would_make_more_requests() {
+    let model = Arc::new(antiphon_models::ScriptedModel::new::<&str>([]));
+    for (attempts, host_retries, is_refused) in
+        [(3, false, true), (2, false, true), (1, false, false), (1, true, true)]
+    {
+        for role in ["planner", "synthesiser"] {
+            let mut agent = RoleModel::new(model.clone());
+            let retry = RetryPolicy { max_attempts: attempts, ..RetryPolicy::default() };
+            agent.policy = NodePolicy { retry: Some(retry), host_retries, ..NodePolicy::default() };
+            let resources = SystemResourcesBuilder::new().model(model.clone()).role(role, agent);
+            let made = SystemRunner::<AgenticSearch>::new(Config::default(), resources);
+            let code = made.err().map(|fault| fault.code.as_str().to_owned());
+            assert_eq!(code.as_deref(), is_refused.then_some("role_invalid"), "{attempts} {role}");
+        }
+    }
 }
