@@ -133,5 +133,24 @@ fn other_differences_may_be_written() {
     assert!(date_difference(query, std::slice::from_ref(&loan)).is_some());
     let columns = vec!["due".to_owned()];
     let debt = KnownTable { name: "debt".into(), columns, ..KnownTable::default() };
-    assert_eq!(date_difference(query, &[loan, debt]), None, "`due` of the other table is a number");
+    let both = [loan, debt];
+    let is_wrong = |query: &str| date_difference(query, &both).is_some();
+    for query in [
+        query,
+        "SELECT loan.due - lent FROM loan",
+        "SELECT l.due - l.lent FROM loan AS l JOIN debt d ON d.due = l.fee",
+        "SELECT max(due - lent) FROM main.loan WHERE fee > 2",
+        "SELECT julianday(l.due) AS due, l.due - l.lent FROM loan l",
+    ] {
+        assert!(is_wrong(query), "another table does not matter: {query}");
+    }
+    for query in [
+        "SELECT due - lent FROM loan, debt",
+        "SELECT d.due - l.lent FROM loan l, debt d",
+        "SELECT due - lent FROM (SELECT 5 AS due, lent FROM loan)",
+        "SELECT x.due - x.lent FROM (SELECT due, lent FROM loan) x",
+        "SELECT z.due - z.lent FROM loan l",
+    ] {
+        assert!(!is_wrong(query), "`due` may be a number: {query}");
+    }
 }

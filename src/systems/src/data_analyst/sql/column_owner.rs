@@ -12,11 +12,11 @@ const ENDS: [&str; 16] = [
 ];
 
 /// A table of a query, under the name that it has there.
-struct QuerySource<'q> {
-    alias: &'q str,
+pub(super) struct QuerySource<'q> {
+    pub(super) alias: &'q str,
     /// The alias with its quotes, if it has any.
     written: &'q str,
-    table: &'q KnownTable,
+    pub(super) table: &'q KnownTable,
 }
 
 impl QuerySource<'_> {
@@ -88,7 +88,7 @@ fn changes<'q>(query: &'q str, tables: &'q [KnownTable]) -> Option<Vec<(Range<us
 }
 
 /// The tables of a query; none if one is not known, such as a subquery.
-fn sources<'q>(
+pub(super) fn sources<'q>(
     tokens: &[QueryToken<'q>],
     tables: &'q [KnownTable],
 ) -> Option<Vec<QuerySource<'q>>> {

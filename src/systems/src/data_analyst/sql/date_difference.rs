@@ -1,6 +1,9 @@
 //! Dates that a query subtracts as texts, which is no error in SQLite: the difference is that of
 //! their years.
 
+use std::ops::Range;
+
+use super::column_owner::{QuerySource, sources};
 use super::known_names::KnownTable;
 use super::query_token::{QueryToken, tokens};
 
@@ -19,28 +22,14 @@ use super::query_token::{QueryToken, tokens};
 /// ```
 pub fn date_difference(query: &str, tables: &[KnownTable]) -> Option<(String, String)> {
     let tokens = tokens(query);
-    let defined: Vec<&str> = tokens
-        .iter()
-        .zip(tokens.iter().skip(1))
-        .filter(|(word, _)| word.is_word("as"))
-        .filter_map(|(_, name)| name.name())
-        .collect();
-    let is_date = |name: &str| {
-        let has = |names: &[String]| names.iter().any(|known| is(known, name));
-        let mut dates = tables.iter().filter(|table| has(&table.date_texts)).peekable();
-        let others = tables.iter().filter(|table| has(&table.columns));
-        dates.peek().is_some()
-            && others.clone().all(|it| has(&it.date_texts))
-            && !defined.iter().any(|it| is(it, name))
-    };
+    let dates = DateColumns::new(&tokens, tables);
     let places = tokens.iter().enumerate().filter(|(_, token)| token.text == "-");
     places.into_iter().find_map(|(place, _)| {
-        let (first, earlier) = column_before(&tokens, place)?;
-        let (second, later) = column_after(&tokens, place)?;
-        if !is_date(first) || !is_date(second) {
+        let (first, second) = (column_before(&tokens, place)?, column_after(&tokens, place)?);
+        if !dates.has(&first) || !dates.has(&second) {
             return None;
         }
-        let (first, second) = (&query[earlier], &query[later]);
+        let (first, second) = (query.get(first.place)?, query.get(second.place)?);
         Some((
             format!(
                 "`{first}` and `{second}` are texts, and their difference is no number of days"
@@ -50,36 +39,85 @@ pub fn date_difference(query: &str, tables: &[KnownTable]) -> Option<(String, St
     })
 }
 
+/// A column as a query names it.
+struct NamedColumn<'q> {
+    /// The table before it, or its alias.
+    table: Option<&'q str>,
+    name: &'q str,
+    place: Range<usize>,
+}
+
+/// Which columns of a query are dates as texts.
+struct DateColumns<'q> {
+    /// The tables of the query; none if it has others, such as a subquery.
+    sources: Option<Vec<QuerySource<'q>>>,
+    tables: &'q [KnownTable],
+    /// Names that the query defines itself.
+    defined: Vec<&'q str>,
+}
+
+impl<'q> DateColumns<'q> {
+    fn new(tokens: &[QueryToken<'q>], tables: &'q [KnownTable]) -> Self {
+        let words = tokens.iter().zip(tokens.iter().skip(1));
+        let defined = words
+            .filter(|(word, _)| word.is_word("as"))
+            .filter_map(|(_, name)| name.name())
+            .collect();
+        Self { sources: sources(tokens, tables), tables, defined }
+    }
+
+    /// Whether every table that the column may be of has it as a date, and there is one.
+    fn has(&self, column: &NamedColumn<'_>) -> bool {
+        let is_defined = self.defined.iter().any(|name| is(name, column.name));
+        let owns = |table: &KnownTable| {
+            table.columns.iter().chain(&table.date_texts).any(|name| is(name, column.name))
+        };
+        match (&self.sources, column.table) {
+            (Some(sources), Some(table)) => {
+                let named = sources.iter().filter(|source| is(source.alias, table));
+                all_have_date(named.map(|source| source.table), column.name)
+            }
+            _ if is_defined => false,
+            (Some(sources), None) => {
+                let owners = sources.iter().map(|source| source.table);
+                all_have_date(owners.filter(|table| owns(table)), column.name)
+            }
+            (None, _) => all_have_date(self.tables.iter().filter(|table| owns(table)), column.name),
+        }
+    }
+}
+
+fn all_have_date<'t>(tables: impl Iterator<Item = &'t KnownTable>, column: &str) -> bool {
+    let mut tables = tables.peekable();
+    tables.peek().is_some()
+        && tables.all(|table| table.date_texts.iter().any(|name| is(name, column)))
+}
+
 fn is(name: &str, other: &str) -> bool {
     name.eq_ignore_ascii_case(other)
 }
 
-/// The column that ends before a token: its name, and where it stands with its table.
-fn column_before<'q>(
-    tokens: &[QueryToken<'q>],
-    place: usize,
-) -> Option<(&'q str, std::ops::Range<usize>)> {
+/// The column that ends before a token.
+fn column_before<'q>(tokens: &[QueryToken<'q>], place: usize) -> Option<NamedColumn<'q>> {
     let last = tokens.get(place.checked_sub(1)?)?;
-    let mut start = last.place.start;
+    let (name, mut place_of, mut owner) = (last.name()?, last.place.clone(), None);
     if let Some([table, dot]) = place.checked_sub(3).and_then(|at| tokens.get(at..at + 2))
         && dot.text == "."
     {
-        start = table.place.start;
+        place_of.start = table.place.start;
+        owner = table.name();
     }
-    Some((last.name()?, start..last.place.end))
+    Some(NamedColumn { table: owner, name, place: place_of })
 }
 
-/// The same of the column that begins after it.
-fn column_after<'q>(
-    tokens: &[QueryToken<'q>],
-    place: usize,
-) -> Option<(&'q str, std::ops::Range<usize>)> {
+/// The column that begins after it.
+fn column_after<'q>(tokens: &[QueryToken<'q>], place: usize) -> Option<NamedColumn<'q>> {
     let first = tokens.get(place + 1)?;
-    let mut last = first;
     if let Some([dot, column]) = tokens.get(place + 2..place + 4)
         && dot.text == "."
     {
-        last = column;
+        let place = first.place.start..column.place.end;
+        return Some(NamedColumn { table: first.name(), name: column.name()?, place });
     }
-    Some((last.name()?, first.place.start..last.place.end))
+    Some(NamedColumn { table: None, name: first.name()?, place: first.place.clone() })
 }
