@@ -25,13 +25,16 @@ REPLIES: dict[str, Any] = {
 QUESTION = ("ask", "--system", "data-analyst", "How many orders are there?")
 
 
-@pytest.fixture(params=["orders.db", "orders.csv", "orders.tsv"])
+@pytest.fixture(params=["orders.db", "orders.csv", "orders.tsv", "orders.parquet"])
 def orders(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Two orders, in a file of each kind."""
     path: Path = tmp_path / request.param
     if path.suffix == ".db":
         with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("CREATE TABLE orders AS SELECT 1 AS id UNION SELECT 2")
+    elif path.suffix == ".parquet":
+        frame = pytest.importorskip("polars").DataFrame({"id": [1, 2], "net_eur": [10.5, None]})
+        frame.write_parquet(path)
     else:
         separator = "," if path.suffix == ".csv" else "\t"
         path.write_text(f"id{separator}net_eur\n1{separator}10.5\n2{separator}\n")
