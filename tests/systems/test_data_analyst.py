@@ -218,6 +218,16 @@ def test_tools_with_limits_of_their_own_are_taken(shop: Path) -> None:
         found.raise_for_outcome()
 
 
+@pytest.mark.parametrize("none", [[], (), iter([])])
+def test_an_empty_list_of_tables_admits_none_and_no_list_all(shop: Path, none: Any) -> None:
+    """DA-14 of `docs/systems/data-analyst.md`."""
+    with pytest.raises(ValidationError, match="`tables` allows no table") as refused:
+        DataAnalyst(scripted([]), database=sql(shop, tables=none), sandbox=False)
+    assert refused.value.code == "tool_setting_invalid"
+    tables = sql(shop).tools[0].call({})["tables"]
+    assert [table["name"] for table in tables] == ["orders"]
+
+
 def test_a_table_becomes_a_frame_and_shows_itself(shop: Path) -> None:
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     query = {"json": {"sql": "SELECT region, net_eur, '<b>' AS note FROM orders ORDER BY id"}}

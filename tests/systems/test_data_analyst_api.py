@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,20 +35,42 @@ class Api:
     """A server that answers from a script, and remembers its requests.
 
     Attributes:
-        replies: status and body of each reply, in order.
-        tokens: what the token endpoint hands out, in order.
+        replies: status and body of each reply, in order; status 0 for a connection that is cut,
+            and -1 for one that is not answered before the end.
+        tokens: what the token endpoint hands out, in order; nothing after them.
+        answer: what replies in place of the script, by the path and the Authorization.
         requests: method, path, Authorization and body of each request.
+        end: set when the server ends.
     """
 
     replies: list[tuple[int, Any]]
     tokens: list[str] = field(default_factory=list)
+    answer: Callable[[str, str], tuple[int, Any]] | None = None
     requests: list[tuple[str, str, str | None, Any]] = field(default_factory=list)
     url: str = ""
+    end: threading.Event = field(default_factory=threading.Event)
+
+    def reply(self, command: str, path: str, login: str | None, body: bytes) -> tuple[int, Any]:
+        if self.answer is not None:
+            return self.answer(path, login or "")
+        if path == "/token":
+            if not self.tokens:
+                return 400, {"error": "invalid_client"}
+            return 200, {"access_token": self.tokens.pop(0), "expires_in": 3600}
+        self.requests.append((command, path, login, json.loads(body) if body else None))
+        status, reply = self.replies.pop(0)
+        if status < 0:
+            self.end.wait()
+        return status, reply
 
 
 @contextmanager
-def serving(*replies: tuple[int, Any], tokens: tuple[str, ...] = ()) -> Iterator[Api]:
-    api = Api(list(replies), list(tokens))
+def serving(
+    *replies: tuple[int, Any],
+    tokens: tuple[str, ...] = (),
+    answer: Callable[[str, str], tuple[int, Any]] | None = None,
+) -> Iterator[Api]:
+    api = Api(list(replies), list(tokens), answer)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -57,14 +82,9 @@ def serving(*replies: tuple[int, Any], tokens: tuple[str, ...] = ()) -> Iterator
         def _answer(self) -> None:
             length = int(self.headers.get("content-length", 0))
             body = self.rfile.read(length)
-            if self.path == "/token":
-                status, reply = 200, {"access_token": api.tokens.pop(0), "expires_in": 3600}
-            else:
-                given = json.loads(body) if body else None
-                header = self.headers.get("authorization")
-                api.requests.append((self.command, self.path, header, given))
-                status, reply = api.replies.pop(0)
-            if status == 0:
+            login = self.headers.get("authorization")
+            status, reply = api.reply(self.command, self.path, login, body)
+            if status < 1:
                 self.connection.close()
                 return
             data = json.dumps(reply).encode()
@@ -84,6 +104,7 @@ def serving(*replies: tuple[int, Any], tokens: tuple[str, ...] = ()) -> Iterator
     try:
         yield api
     finally:
+        api.end.set()
         server.shutdown()
         server.server_close()
         thread.join()
@@ -103,6 +124,7 @@ def ask(
     api: Api,
     plan: dict[str, Any] | None = None,
     facts: dict[str, Any] | None = None,
+    store: Path | None = None,
     **options: Any,
 ) -> OrchestratorResponse:
     call = {"make_request": True, "method": "GET", "path": "/v1/orders", **(plan or {})}
@@ -119,7 +141,17 @@ def ask(
         sql_answerer=scripted([]),
         coder=scripted([]),
         summariser=scripted([]),
-    ).run("Which orders does the endpoint return?", facts=facts, trace=True)
+        checkpointer=None if store is None else f"sqlite:{store}",
+    ).run(
+        "Which orders does the endpoint return?",
+        facts=facts,
+        trace=True,
+        thread=None if store is None else "t",
+    )
+
+
+def events(found: OrchestratorResponse, kind: str) -> list[Any]:
+    return [one for one in found.trace_events if one.event_type == kind]
 
 
 FOUND = (200, [{"id": 7}])
@@ -207,21 +239,104 @@ def test_placeholders_are_filled_by_their_whole_names() -> None:
     with serving() as api:
         missing = ask(api, {"path": path, "path_params": {"id": 7}})
     assert (api.requests, missing.outcome) == ([], "no_answer")
+    error = missing.agent_results[0].error
+    assert error is not None
+    assert (error.type, error.details["path_parameters"]) == ("PathResolutionError", ["id"])
 
 
-def test_no_secret_is_in_what_a_caller_reads() -> None:
+SECRET = "~the-secret-that-nobody-sees"
+PROFILES: dict[str, dict[str, Any]] = {
+    "bearer": {"type": "bearer", "token": SECRET},
+    "header": {"type": "api_key", "name": "X-Key", "key": SECRET},
+    "query": {"type": "api_key", "name": "key", "key": SECRET, "location": "query"},
+    "token": {},
+}
+ECHO = [{"id": 7, "echo": f"Bearer {SECRET}, ?key={SECRET}"}]
+OUTCOMES = {
+    "found": ((200, ECHO), "answered", None),
+    "refused": ((403, ECHO), "no_answer", "HttpError"),
+    "absent": ((404, ECHO), "no_answer", "HttpError"),
+    "cut": ((0, None), "no_answer", "HttpRequestError"),
+    "unanswered": ((-1, None), "no_answer", "HttpRequestError"),
+}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_no_secret_is_in_what_a_caller_reads(outcome: str, profile: str, tmp_path: Path) -> None:
     """DA-25 of `docs/systems/data-analyst.md`."""
-    secret = "~the-token-that-nobody-sees"
-    with serving((200, [{"id": 7, "echo": f"Bearer {secret}"}])) as api:
-        found = ask(api, auth={"type": "bearer", "token": secret})
-    assert api.requests[0][2] == f"Bearer {secret}"
-    assert secret not in json.dumps(found.to_dict(events=True))
+    reply, ends, error = OUTCOMES[outcome]
+    store = tmp_path / "threads.db"
+    with serving(reply, reply, tokens=(SECRET, SECRET)) as api:
+        auth = PROFILES[profile] or {**token_auth(api), "client_secret": SECRET}
+        patience = 0.3 if outcome == "unanswered" else 30
+        found = ask(api, store=store, auth=auth, timeout=patience)
+    sent = [f"{path} {header}" for _, path, header, _ in api.requests]
+    shown = "" if profile == "header" else SECRET
+    assert sent, "the request was made"
+    assert all(shown in one.replace("%7E", "~") for one in sent), "with the login"
+    (result,) = found.agent_results
+    assert (found.outcome, result.error and result.error.type) == (ends, error)
+    requests = events(found, "tool")
+    assert [one.data["url"] for one in requests] == [f"{api.url}/v1/orders"] * len(sent)
+    written = json.dumps(found.to_dict(events=True)).encode()
+    stored = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"Which orders does the endpoint return?" in stored, "the thread is readable"
+    encoded = base64.b64encode(SECRET.encode()).decode()
+    for form in (SECRET, SECRET.replace("~", "%7E"), encoded):
+        assert form.encode() not in written
+        assert form.encode() not in stored
+
+
+def test_every_request_is_an_event_with_its_status_and_time() -> None:
+    """DA-59 of `docs/systems/data-analyst.md`."""
+    complaint = (400, {"error": "start and end are required"})
+    with serving((401, {}), complaint, FOUND, tokens=("~old-token-1", "~new-token-2")) as api:
+        found = ask(api, auth=token_auth(api), adjustments=[RULE])
+    requests = events(found, "tool")
+    assert [one.data["status"] for one in requests] == [401, 400, 200]
+    for one in requests:
+        assert (one.data["method"], one.data["path"]) == ("GET", "/v1/orders")
+        assert one.data["url"] == f"{api.url}/v1/orders", "without its query"
+        assert one.data["elapsed_ms"] >= 0
+    assert [one.message for one in events(found, "message")] == [
+        "the token was renewed after status 401",
+        "parameters were added after the server asked for them: start, end",
+    ]
+    with serving((503, {"error": "later"}), (503, {"error": "never"})) as api:
+        failed = ask(api)
+    assert [one.data["status"] for one in events(failed, "tool")] == [503, 503]
+    (error,) = events(failed, "error")
+    assert (error.message, error.data["type"]) == ("failed", "HttpError")
     with serving((0, None), (0, None)) as api:
-        lost = ask(api, auth={"type": "bearer", "token": secret})
-    assert lost.outcome == "no_answer"
+        lost = ask(api)
+    requests = events(lost, "tool")
+    assert [one.data["status"] for one in requests] == [None, None]
+    assert all(one.data["error"] for one in requests)
+    (error,) = events(lost, "error")
+    assert error.data["type"] == "HttpRequestError"
     assert lost.agent_results[0].error is not None
-    assert lost.agent_results[0].error.type == "HttpRequestError"
-    assert secret not in json.dumps(lost.to_dict(events=True))
+    assert lost.agent_results[0].error.details["url"] == f"{api.url}/v1/orders"
+
+
+def test_a_token_that_cannot_be_had_fails_no_read_that_needs_none() -> None:
+    """DA-60 of `docs/systems/data-analyst.md`."""
+    with serving(FOUND) as api:
+        found = ask(api, auth=token_auth(api))
+    assert found.outcome == "answered"
+    assert [one[2] for one in api.requests] == [None]
+    (note,) = events(found, "message")
+    assert note.message.startswith("the request was sent without a token: no token from")
+    with serving((401, {})) as api:
+        refused = ask(api, auth=token_auth(api))
+    assert refused.agent_results[0].error is not None
+    error = refused.agent_results[0].error
+    assert (error.type, error.details["auth"], error.details["status"]) == ("HttpError", True, 401)
+    assert error.details["code"] == "api_token_failed"
+    with serving() as api:
+        change = {"method": "POST", "json_body": {"item": "lamp"}}
+        unsent = ask(api, change, auth=token_auth(api), writes=True)
+    assert (api.requests, unsent.outcome) == ([], "no_answer")
 
 
 def test_a_call_that_changes_something_is_sent_once() -> None:
@@ -239,10 +354,36 @@ def test_a_call_that_changes_something_is_sent_once() -> None:
     assert (api.requests, refused.outcome) == ([], "no_answer")
 
 
-def test_tokens_of_two_users_do_not_mix() -> None:
+def test_tokens_of_two_users_do_not_mix_when_they_ask_at_once() -> None:
     """DA-36 of `docs/systems/data-analyst.md`."""
-    with serving(FOUND, FOUND, tokens=("token-of-ann", "token-of-ben")) as api:
-        first = ask(api, auth=token_auth(api, "ann"), principal="ann")
-        second = ask(api, auth=token_auth(api, "ben"), principal="ben")
-    assert {first.outcome, second.outcome} == {"answered"}
-    assert [one[2] for one in api.requests] == ["Bearer token-of-ann", "Bearer token-of-ben"]
+    both = threading.Barrier(2, timeout=30)
+    issued: dict[str, int] = {}
+
+    def answer(path: str, authorization: str) -> tuple[int, Any]:
+        # Each request waits for the one of the other user.
+        both.wait()
+        if path == "/token":
+            pair = base64.b64decode(authorization.removeprefix("Basic ")).decode()
+            client, _, secret = pair.partition(":")
+            assert secret == f"~s3cr3t-of-{client}"
+            issued[client] = issued.get(client, 0) + 1
+            return 200, {"access_token": f"~token-{issued[client]}-of-{client}", "expires_in": 3600}
+        token = authorization.removeprefix("Bearer ~token-")
+        number, _, client = token.partition("-of-")
+        if number == "1":
+            return 401, {"error": "renew it"}
+        return 200, [{"id": 7, "owner": client}]
+
+    def asked_by(user: str) -> OrchestratorResponse:
+        login = {**token_auth(api, user), "client_secret": f"~s3cr3t-of-{user}"}
+        return ask(api, auth=login, principal=user)
+
+    with serving(answer=answer) as api, ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(asked_by, ("zoe-17", "yan-29")))
+    for user, response in zip(("zoe-17", "yan-29"), found, strict=True):
+        assert response.outcome == "answered", response.error
+        assert response.data is not None
+        assert response.data.rows == ({"id": 7, "owner": user},)
+        other = "yan-29" if user == "zoe-17" else "zoe-17"
+        assert other not in json.dumps(response.to_dict(events=True))
+    assert issued == {"zoe-17": 2, "yan-29": 2}

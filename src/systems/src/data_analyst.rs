@@ -9,6 +9,7 @@
 //! | [`request`] | the question |
 //! | [`temporal`], [`heuristic`], [`decision`] | the time of a question, and which agents it is for |
 //! | [`sql`], [`api`], `computation_agent` | the agents |
+//! | `deadline`, `role_failure` | the time of an agent; what follows when one of its roles fails |
 //! | `plain_wording` | questions for all tables or endpoints that need no model |
 //! | [`agent_result`], [`tabular`], [`trace_event`] | what they have come to |
 //! | [`state`] | the state of a question |
@@ -17,7 +18,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use antiphon_core::Fault;
+use antiphon_core::{Fault, Time};
 use antiphon_runtime::Tool;
 use antiphon_runtime::sandbox::HostCalls;
 
@@ -26,6 +27,7 @@ pub mod api;
 mod compose;
 mod computation_agent;
 pub mod config;
+mod deadline;
 pub mod decision;
 mod dispatch;
 mod failure;
@@ -36,6 +38,7 @@ pub mod outcome;
 mod plain_wording;
 mod prompt;
 pub mod request;
+mod role_failure;
 pub mod sql;
 pub mod state;
 pub mod tabular;
@@ -67,6 +70,8 @@ pub struct DataAnalyst {
 
 /// What a run of a data analyst has beside its state.
 pub struct AnalystRun {
+    /// When it was started or resumed: the time of an agent never begins before.
+    opened_at: Time,
     /// Answers the calls that code in a sandbox makes of the host.
     host_calls: Option<Arc<dyn HostCalls>>,
 }
@@ -120,11 +125,11 @@ impl System for DataAnalyst {
     }
 
     fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault> {
-        graph::build(&self.config, graph)
+        graph::build(self, graph)
     }
 
     fn open(&self, _: &Arc<AgentRequest>, session: &Session) -> AnalystRun {
-        AnalystRun { host_calls: session.host_calls.clone() }
+        AnalystRun { opened_at: session.clock.now(), host_calls: session.host_calls.clone() }
     }
 
     fn completed_outcome(state: &State) -> Outcome {

@@ -4,9 +4,14 @@ use std::collections::BTreeMap;
 
 use antiphon_runtime::sandbox::{GuestFault, JobOutcome, JobUsage};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
+use super::value_text::{cut, plain_value};
 use crate::base64_bytes::Base64Bytes;
+
+/// Variables that a trace lists, and characters of the value of each.
+const MOST_DESCRIBED: usize = 50;
+const LONGEST_VALUE: usize = 500;
 
 /// What the sandbox returned. All but `usage` and `truncated` is reported by the code, and not
 /// verified; see [`JobOutcome`].
@@ -35,6 +40,32 @@ pub struct SandboxOutput {
     pub truncated: Vec<String>,
     /// What it took.
     pub usage: Usage,
+}
+
+impl SandboxOutput {
+    /// Each variable with its type and the beginning of its value, for a trace.
+    pub fn described_locals(&self) -> Map<String, Json> {
+        let tables = self.tables.iter().map(|(name, _)| (name, json!({"type": "table"})));
+        let values = self.locals.iter().map(|(name, value)| {
+            let shown = cut(&plain_value(value), LONGEST_VALUE);
+            (name, json!({"type": type_of(value), "value": shown}))
+        });
+        let described = values.chain(tables).take(MOST_DESCRIBED);
+        described.map(|(name, described)| (name.clone(), described)).collect()
+    }
+}
+
+/// The Python type of a tagged value.
+fn type_of(value: &Json) -> &str {
+    match value {
+        Json::Null => "None",
+        Json::Bool(_) => "bool",
+        Json::Number(number) if number.is_f64() => "float",
+        Json::Number(_) => "int",
+        Json::String(_) => "str",
+        Json::Array(_) => "list",
+        Json::Object(fields) => fields.get("$").and_then(Json::as_str).unwrap_or("dict"),
+    }
 }
 
 /// What a job took.

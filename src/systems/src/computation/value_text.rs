@@ -34,7 +34,7 @@ pub(super) fn result_of<'v>(
     locals.get(RESULT).or(value)
 }
 
-fn plain_value(value: &Json) -> String {
+pub(super) fn plain_value(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
         Json::Object(fields) if fields.get("$").is_some() => {

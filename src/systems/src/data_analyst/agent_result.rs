@@ -10,6 +10,9 @@ use super::tabular::TabularResult;
 use super::trace_event::TraceEvent;
 use crate::base64_bytes::Base64Bytes;
 
+/// What the fault of a call names that does not fill the path of its endpoint.
+const PATH_PARAMETERS: &str = "path_parameters";
+
 /// How the work of an agent stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -74,6 +77,16 @@ impl AgentError {
         self
     }
 
+    /// That of an agent whose question ended before.
+    pub(super) fn unfinished() -> Self {
+        Self::new("Unfinished", "the question ended before")
+    }
+
+    /// The failure of a role that no agent bears.
+    pub(super) fn of_role(kind: &str, fault: &Fault) -> Self {
+        Self::new(kind, fault.message.clone()).with("code", fault.code.as_str())
+    }
+
     /// The error that a fault is.
     pub(super) fn of(fault: &Fault) -> Self {
         let kind = match fault.code {
@@ -83,10 +96,15 @@ impl AgentError {
             FaultCode::DatabaseUnreachable | FaultCode::DatabaseLoginFailed => {
                 "DatabaseUnavailable"
             }
+            FaultCode::ApiCallInvalid if fault.details.contains_key(PATH_PARAMETERS) => {
+                "PathResolutionError"
+            }
             FaultCode::ApiEndpointUnknown | FaultCode::ApiCallInvalid => "PlanningValidationError",
             FaultCode::ApiCallRejected
             | FaultCode::ApiUnauthorized
+            | FaultCode::ApiTokenFailed
             | FaultCode::ApiServerFailed => "HttpError",
+            FaultCode::ApiTimeout => "HttpRequestError",
             FaultCode::McpUnreachable | FaultCode::McpConnectionLost => "McpUnavailable",
             FaultCode::McpReplyInvalid => "ProtocolError",
             FaultCode::ToolRefused => "Refused",
@@ -98,11 +116,16 @@ impl AgentError {
                 _ => "ToolError",
             },
         };
-        let error = Self::new(kind, fault.message.clone()).with("code", fault.code.as_str());
-        match fault.details.get("status") {
-            Some(status) => error.with("status", status.clone()),
-            None => error,
+        let mut error = Self::new(kind, fault.message.clone()).with("code", fault.code.as_str());
+        for key in ["status", "url", PATH_PARAMETERS] {
+            if let Some(value) = fault.details.get(key) {
+                error = error.with(key, value.clone());
+            }
         }
+        if matches!(fault.code, FaultCode::ApiUnauthorized | FaultCode::ApiTokenFailed) {
+            error = error.with("auth", true);
+        }
+        error
     }
 
     /// What the reader of the answer is told about the failure.
@@ -120,9 +143,10 @@ impl AgentError {
             }
             "Timeout" | "SandboxTimeout" => "it took too long".to_owned(),
             "MissingContext" | "ConfigurationError" => "it is not set up".to_owned(),
-            "PlanningDeclined" | "PlanningValidationError" | "MethodNotAllowed" => {
-                "the API has no suitable endpoint".to_owned()
-            }
+            "PlanningDeclined"
+            | "PlanningValidationError"
+            | "PathResolutionError"
+            | "MethodNotAllowed" => "the API has no suitable endpoint".to_owned(),
             "ProtocolError" => "the database did not answer as expected".to_owned(),
             "HttpError" | "HttpRequestError" => "the API did not answer as expected".to_owned(),
             "Refused" => "a person refused the call".to_owned(),

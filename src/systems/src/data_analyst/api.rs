@@ -1,29 +1,28 @@
 //! The API agent: finds endpoints, has a call planned that must match one of them, makes it, and
 //! has what comes back put into words. Addresses, logins and repetitions are the tool's.
 
+pub(super) mod call;
 pub(super) mod endpoint_list;
 
-use antiphon_core::command::Destinations;
 use antiphon_core::{Fault, Message, Schema};
-use antiphon_runtime::Tool;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::agent_result::{AgentError, AgentExecutionStatus, AgentResult};
-use super::failure::{ends_run, lost};
+use super::deadline;
+use super::failure::ends_run;
 use super::grounding;
 use super::plain_wording::asks_for_endpoints;
 use super::request::AgentName;
 use super::state::State;
 use super::tabular::{MOST_LISTED, TabularResult};
-use super::trace_event::{TraceEvent, TraceEventKind, event, failure};
+use super::trace_event::{TraceEvent, TraceEventKind, event};
 use super::{DataAnalyst, dispatch, milliseconds};
 use crate::builder::RoleNode;
 use crate::computation::RejectedWording;
 use crate::delimited_input::{DelimitedInput, cut, escape};
-use crate::node::{NodeContext, NodeExit, StateView, goto};
+use crate::node::NodeContext;
 use crate::patch::Patch;
-use crate::planned_call::{PlannedApproval, approve_planned, make_approved};
 use crate::reply::{RoleReply, answer_text, object};
 
 /// Plans that may be made: one, and another if it fits no endpoint.
@@ -95,6 +94,8 @@ impl ApiCallPlan {
 pub struct ApiWork {
     /// When it began, in microseconds since the epoch.
     pub started: u64,
+    /// How long it may still work, in milliseconds.
+    pub time_left_ms: usize,
     /// The endpoints that fit the question.
     pub endpoints: Vec<Json>,
     /// What the documentation says about it.
@@ -117,7 +118,9 @@ pub struct ApiWork {
     pub trace: Vec<TraceEvent>,
 }
 
-fn patch(work: ApiWork) -> Patch<State> {
+/// Writes what is known, and how long the agent may still work.
+pub(super) fn patch(cx: &NodeContext<DataAnalyst>, mut work: ApiWork) -> Patch<State> {
+    work.time_left_ms = deadline::millis_left(cx, work.started);
     let mut patch = Patch::default();
     patch.set(State::api, work);
     patch
@@ -128,9 +131,10 @@ pub(super) async fn find(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>, F
     let mut work = ApiWork { started: cx.call.cx.clock.now().as_micros(), ..ApiWork::default() };
     let Some(tool) = cx.system().tool("api_endpoints") else {
         work.error = Some(AgentError::new("MissingContext", "no API is connected"));
-        return Ok(patch(work));
+        return Ok(patch(&cx, work));
     };
-    match cx.call.invoke(cx.tool(tool).as_ref(), json!({"question": cx.input().question})).await {
+    let asked = json!({"question": cx.input().question});
+    match deadline::invoke(&cx, work.started, tool, asked).await {
         Ok(found) => {
             let endpoints = found.get("endpoints").and_then(Json::as_array);
             work.endpoints = endpoints.cloned().unwrap_or_default();
@@ -143,9 +147,9 @@ pub(super) async fn find(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>, F
                 note_list(&cx, &mut work);
             }
         }
-        Err(fault) => fail(&cx, &mut work, fault)?,
+        Err(fault) => fail(&mut work, &fault)?,
     }
-    Ok(patch(work))
+    Ok(patch(&cx, work))
 }
 
 /// Has the endpoints listed next, without a plan of a model.
@@ -155,12 +159,11 @@ fn note_list(cx: &NodeContext<DataAnalyst>, work: &mut ApiWork) {
     work.plan = Some(ApiCallPlan { list_endpoints: true, ..ApiCallPlan::default() });
 }
 
-fn fail(cx: &NodeContext<DataAnalyst>, work: &mut ApiWork, fault: Fault) -> Result<(), Fault> {
-    if ends_run(&fault) {
-        return Err(fault);
+fn fail(work: &mut ApiWork, fault: &Fault) -> Result<(), Fault> {
+    if ends_run(fault) {
+        return Err(fault.clone());
     }
-    work.trace.push(failure(cx, AgentName::ApiDocs, &fault));
-    work.error = Some(AgentError::of(&fault));
+    work.error = Some(AgentError::of(fault));
     Ok(())
 }
 
@@ -183,7 +186,8 @@ pub(super) fn planner() -> RoleNode<DataAnalyst> {
         begin: |_| {},
         conversation: planning,
         brief: |cx| {
-            let ApiWork { endpoints, documentation, rejected_plans, .. } = &cx.state.api;
+            let ApiWork { endpoints, documentation, rejected_plans, started, .. } = &cx.state.api;
+            deadline::check(cx, *started)?;
             Ok(json!({
                 "question": cx.input().question, "facts": cx.state.context,
                 "endpoints": endpoints, "documentation": documentation,
@@ -195,7 +199,8 @@ pub(super) fn planner() -> RoleNode<DataAnalyst> {
 }
 
 fn planning(cx: &NodeContext<DataAnalyst>) -> Result<Vec<Message>, Fault> {
-    let ApiWork { endpoints, documentation, rejected_plans, .. } = &cx.state.api;
+    let ApiWork { endpoints, documentation, rejected_plans, started, .. } = &cx.state.api;
+    deadline::check(cx, *started)?;
     let instructions = cx.system().resources.instructions("api_planner", "api_planner", &[])?;
     let mut delimited = DelimitedInput::new();
     for (place, endpoint) in endpoints.iter().enumerate() {
@@ -234,7 +239,7 @@ fn planned(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<
     plan.list_endpoints &= !plan.make_request;
     if plan.list_endpoints {
         work.plan = Some(plan);
-        return Ok(patch(work));
+        return Ok(patch(cx, work));
     }
     if !plan.make_request {
         let is_tried =
@@ -242,28 +247,34 @@ fn planned(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<
         if !is_tried || !is_listed(&work.endpoints, &plan) {
             let reason = plan.failure_reason.clone().unwrap_or_else(|| plan.reason.clone());
             work.error = Some(AgentError::new("PlanningDeclined", reason));
-            return Ok(patch(work));
+            return Ok(patch(cx, work));
         }
         let note = "tried although the documentation lacks something";
         work.trace.push(event(cx, AgentName::ApiDocs, TraceEventKind::Message, note, json!({})));
     }
+    let is_forbidden = !is_read && cx.system().tool("api_write").is_none();
+    let not_allowed = || {
+        let problem = "the method may change something, and that is not allowed";
+        AgentError::new("MethodNotAllowed", format!("{problem}: {}", plan.method))
+    };
     if !is_listed(&work.endpoints, &plan) {
         let wrong =
             format!("no listed endpoint has this method and path: {} {}", plan.method, plan.path);
-        let data = json!({"error": wrong});
+        let kind = "PlanningValidationError";
+        let data = json!({"type": kind, "error": wrong});
         work.trace.push(event(cx, AgentName::ApiDocs, TraceEventKind::Error, "plan refused", data));
-        work.rejected_plans.push((plan, wrong.clone()));
-        if work.rejected_plans.len() >= MOST_PLANS {
-            work.error = Some(AgentError::new("PlanningValidationError", wrong));
+        if work.rejected_plans.len() + 1 >= MOST_PLANS {
+            // Endpoints that nobody may call are not listed.
+            let error = if is_forbidden { not_allowed() } else { AgentError::new(kind, &*wrong) };
+            work.error = Some(error);
         }
-    } else if !is_read && cx.system().tool("api_write").is_none() {
-        let message =
-            format!("the method may change something, and that is not allowed: {}", plan.method);
-        work.error = Some(AgentError::new("MethodNotAllowed", message));
+        work.rejected_plans.push((plan, wrong));
+    } else if is_forbidden {
+        work.error = Some(not_allowed());
     } else {
         work.plan = Some(plan);
     }
-    Ok(patch(work))
+    Ok(patch(cx, work))
 }
 
 /// Whether a model has declined because the documentation does not say enough.
@@ -284,63 +295,6 @@ fn is_listed(endpoints: &[Json], plan: &ApiCallPlan) -> bool {
         text(endpoint, "method").eq_ignore_ascii_case(&plan.method)
             && text(endpoint, "path") == plan.path
     })
-}
-
-/// Makes the call, once a person has approved if that is needed.
-pub(super) async fn call(cx: NodeContext<DataAnalyst>) -> Result<NodeExit<State>, Fault> {
-    let mut work = cx.state.api.clone();
-    let mut plan = work.plan.take().unwrap_or_default();
-    let name = if READS.contains(&&*plan.method) { "api_read" } else { "api_write" };
-    let Some(tool) = cx.system().tool(name) else {
-        work.error = Some(AgentError::new("MethodNotAllowed", "no tool makes such calls"));
-        return Ok(patch(work).into());
-    };
-    let arguments = with_time_zone(plan.arguments(), &cx.state.context, tool.as_ref());
-    let outcome = match approve_planned(&cx, tool.spec(), arguments)? {
-        PlannedApproval::Asks(question) => return Ok(NodeExit::Ask(question)),
-        PlannedApproval::Refused(fault) => Err(fault),
-        PlannedApproval::Given(arguments) => {
-            plan.take_changes(&arguments);
-            make_approved(&cx, tool, arguments, cx.system().config.agent_timeout()).await?
-        }
-    };
-    match outcome {
-        Ok(reply) => {
-            add_reply_events(&cx, &mut work.trace, &plan, &reply);
-            work.table = reply.get("table").and_then(TabularResult::read);
-            work.reply = Some(reply);
-        }
-        Err(fault) => fail(&cx, &mut work, fault)?,
-    }
-    work.plan = Some(plan);
-    Ok(patch(work).into())
-}
-
-/// The arguments with the time zone of the context, which decides what day it is, if the tool takes
-/// one.
-fn with_time_zone(mut arguments: Json, context: &Map<String, Json>, tool: &dyn Tool) -> Json {
-    let zone = context.get("timezone").and_then(Json::as_str).map(str::trim);
-    let zone = zone.filter(|zone| !zone.is_empty());
-    let takes_it = tool.spec().parameters.pointer("/properties/timezone").is_some();
-    if let (Some(zone), true, Some(fields)) = (zone, takes_it, arguments.as_object_mut()) {
-        fields.insert("timezone".to_owned(), Json::from(zone));
-    }
-    arguments
-}
-
-fn add_reply_events(
-    cx: &NodeContext<DataAnalyst>,
-    trace: &mut Vec<TraceEvent>,
-    plan: &ApiCallPlan,
-    reply: &Json,
-) {
-    let agent = AgentName::ApiDocs;
-    let data = json!({"method": plan.method, "path": plan.path, "status": reply.get("status")});
-    trace.push(event(cx, agent, TraceEventKind::Tool, "request", data));
-    for note in reply.get("notes").and_then(Json::as_array).into_iter().flatten() {
-        let note = note.as_str().unwrap_or_default();
-        trace.push(event(cx, agent, TraceEventKind::Message, note, json!({})));
-    }
 }
 
 #[derive(Deserialize)]
@@ -378,6 +332,7 @@ pub(super) fn answerer() -> RoleNode<DataAnalyst> {
         begin: |_| {},
         conversation: |cx| {
             let (work, config) = (&cx.state.api, &cx.system().config);
+            deadline::check(cx, work.started)?;
             let resources = &cx.system().resources;
             let instructions = resources.instructions("api_answerer", "api_answerer", &[])?;
             let plan = work.plan.clone().unwrap_or_default();
@@ -398,6 +353,7 @@ pub(super) fn answerer() -> RoleNode<DataAnalyst> {
         },
         brief: |cx| {
             let work = &cx.state.api;
+            deadline::check(cx, work.started)?;
             let result = body(work, cx.system().config.preview_rows);
             let question = &cx.input().question;
             Ok(json!({"question": question, "result": result, "rejected": work.rejected}))
@@ -419,15 +375,14 @@ pub(super) fn answerer() -> RoleNode<DataAnalyst> {
                 work.trace.push(grounding::rejected(cx, AgentName::ApiDocs, &wording));
                 work.rejected.push(wording);
             }
-            Ok(patch(work))
+            Ok(patch(cx, work))
         },
     }
 }
 
 /// Where the agent goes from a node.
-pub(super) fn next(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
-    let work = view.get(State::api)?;
-    Ok(goto(if work.error.is_some() {
+pub(super) fn next(work: &ApiWork) -> &'static str {
+    if work.error.is_some() {
         "over"
     } else if work.plan.is_none() {
         "plan"
@@ -437,16 +392,14 @@ pub(super) fn next(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault
         "answer"
     } else {
         "over"
-    }))
+    }
 }
 
 /// Makes the result of the agent.
 pub(super) async fn conclude(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>, Fault> {
     let mut work = cx.state.api.clone();
     if work.reply.is_none() && work.error.is_none() {
-        let lost = lost(&cx);
-        work.trace.push(failure(&cx, AgentName::ApiDocs, &lost));
-        work.error = Some(AgentError::of(&lost));
+        work.error = Some(deadline::error());
     }
     let latency = cx.call.cx.clock.now().as_micros().saturating_sub(work.started);
     let rows = cx.system().config.preview_rows;

@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::DataAnalyst;
-use super::agent_result::AgentResult;
+use super::agent_result::{AgentError, AgentResult};
 use super::grounding;
 use super::request::AgentName;
 use super::state::State;
 use super::tabular::TabularResult;
-use super::trace_event::{TraceEventKind, event};
+use super::trace_event::{TraceEvent, TraceEventKind, agent_failure, event, role_failure};
 use crate::builder::RoleNode;
 use crate::computation::RejectedWording;
 use crate::delimited_input::DelimitedInput;
@@ -52,7 +52,7 @@ fn brief(result: &AgentResult, rows: usize) -> Json {
         "agent": result.agent,
         "status": result.status,
         "answer": result.answer,
-        "failure": result.error.as_ref().map(super::agent_result::AgentError::public_text),
+        "failure": result.error.as_ref().map(AgentError::public_text),
         "table": result.tabular.as_ref().map(|table| table.preview(rows)),
     })
 }
@@ -134,14 +134,27 @@ fn evidence(cx: &NodeContext<DataAnalyst>) -> FigureEvidence {
 pub(super) async fn compose_plainly(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>, Fault> {
     let state = &cx.state;
     let is_fallback = !needs_no_model(state.results(), state.compose_single);
-    let data = json!({"fallback": is_fallback});
-    let said = event(&cx, AgentName::Composer, TraceEventKind::Result, "composed", data);
     let mut patch = Patch::default();
+    let mut trace = unfinished(&cx);
+    if let Some((_, fault)) = &cx.call.handles {
+        let error = AgentError::of_role("ComposerError", fault);
+        trace.push(role_failure(&cx, AgentName::Composer, "composer", &error));
+        patch.set(State::error, Some(fault.clone()));
+    }
+    let data = json!({"fallback": is_fallback});
+    trace.push(event(&cx, AgentName::Composer, TraceEventKind::Result, "composed", data));
     patch
         .set(State::answer, Some(plain_answer(state)))
         .set(State::composer_fallback, is_fallback)
-        .set(State::trace, [said]);
+        .set(State::trace, trace);
     Ok(patch)
+}
+
+/// The events of agents that were not finished when the time of the question was over.
+fn unfinished(cx: &NodeContext<DataAnalyst>) -> Vec<TraceEvent> {
+    let plan = cx.state.plan().iter().enumerate();
+    let open = plan.filter(|(place, _)| cx.state.result(*place).is_none());
+    open.map(|(_, agent)| agent_failure(cx, *agent, &AgentError::unfinished())).collect()
 }
 
 /// Whether there is nothing for a model to compose: no agent has worked, or a single one whose

@@ -15,10 +15,10 @@ use super::agent_result::{AgentError, AgentExecutionStatus, AgentResult, rows_va
 use super::failure::ends_run;
 use super::request::AgentName;
 use super::tabular::TabularResult;
-use super::trace_event::{TraceEvent, TraceEventKind, event, failure};
+use super::trace_event::{TraceEvent, TraceEventKind, event, role_failure};
 use super::{DataAnalyst, State, dispatch, milliseconds};
 use crate::base64_bytes::Base64Bytes;
-use crate::computation::{self, Answer, Computation, Task};
+use crate::computation::{self, Answer, Computation, SandboxOutput, Task};
 use crate::node::NodeContext;
 use crate::patch::Patch;
 use crate::prompts::ModelTier;
@@ -41,14 +41,11 @@ pub(super) async fn compute(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>
     let mut trace =
         vec![event(&cx, AgentName::Computation, TraceEventKind::Decision, "plan started", note)];
     let mut result = match missing_rows(&cx) {
-        Some(error) => failed_with(&cx, error, &mut trace),
+        Some(error) => failed(error),
         None => match run(&cx).await {
             Ok(computed) => result_of(&cx, computed, &mut trace)?,
             Err(fault) if ends_run(&fault) => return Err(fault),
-            Err(fault) => {
-                trace.push(failure(&cx, AgentName::Computation, &fault));
-                failed(AgentError::of(&fault))
-            }
+            Err(fault) => failed(AgentError::of(&fault)),
         },
     };
     let latency = cx.call.cx.clock.now().since(begun).as_micros();
@@ -73,16 +70,6 @@ fn missing_rows(cx: &NodeContext<DataAnalyst>) -> Option<AgentError> {
         table.row_count,
     );
     Some(AgentError::new("MissingRows", message))
-}
-
-fn failed_with(
-    cx: &NodeContext<DataAnalyst>,
-    error: AgentError,
-    trace: &mut Vec<TraceEvent>,
-) -> AgentResult {
-    let data = json!({"stage": "computation", "error": error.message, "type": error.kind});
-    trace.push(event(cx, AgentName::Computation, TraceEventKind::Error, "failed", data));
-    failed(error)
 }
 
 /// Runs the computation, its model calls counted as those of the analyst.
@@ -213,7 +200,8 @@ fn result_of(
         let plan = json!({"reasoning": attempt.reasoning, "python": attempt.python});
         trace.push(event(cx, AgentName::Computation, TraceEventKind::Message, "plan", plan));
         if let Some(fault) = &attempt.fault {
-            let data = json!({"stage": "run", "error": fault.message});
+            let kind = kind_of(fault.kind);
+            let data = json!({"stage": "run", "type": kind, "error": fault.message});
             trace.push(event(cx, AgentName::Computation, TraceEventKind::Error, "attempt", data));
         }
     }
@@ -225,18 +213,35 @@ fn result_of(
         return Err(Fault::new(FaultCode::RunCancelled, "the computation was cancelled"));
     }
     if outcome != Outcome::Answered {
-        let error = unanswered(outcome, &output, reason, error.as_ref());
-        return Ok(failed_with(cx, error, trace));
+        return Ok(failed(unanswered(outcome, &output, reason, error.as_ref())));
     }
-    let stdout = output.computed.as_ref().map(|computed| computed.stdout.clone());
+    if let Some(fault) = &error {
+        // The result is there: only its words are not.
+        let error = AgentError::of(fault);
+        trace.push(role_failure(cx, AgentName::Computation, "summariser", &error));
+    }
+    let computed = output.computed.as_ref();
     trace.push(event(
         cx,
         AgentName::Computation,
         TraceEventKind::Result,
         "computed",
-        json!({"stdout": stdout}),
+        json!({
+            "stdout": computed.map(|computed| &computed.stdout),
+            "locals": computed.map(SandboxOutput::described_locals),
+        }),
     ));
     Ok(succeeded(cx.attachments(), output))
+}
+
+/// The type of the error that a failure of code is.
+const fn kind_of(kind: GuestFaultKind) -> &'static str {
+    match kind {
+        GuestFaultKind::TimeLimit => "SandboxTimeout",
+        GuestFaultKind::MemoryLimit => "SandboxMemory",
+        GuestFaultKind::PythonError | GuestFaultKind::SyntaxError => "ComputationError",
+        _ => "SandboxViolation",
+    }
 }
 
 fn unanswered(
@@ -250,13 +255,7 @@ fn unanswered(
         (Outcome::NoAnswer, ..) => AgentError::new("NotInData", reason),
         (Outcome::Budget, ..) => AgentError::new("Timeout", "the computation took too long"),
         (Outcome::RetryLimit, Some(last), _) => {
-            let kind = match last.kind {
-                GuestFaultKind::TimeLimit => "SandboxTimeout",
-                GuestFaultKind::MemoryLimit => "SandboxMemory",
-                GuestFaultKind::PythonError | GuestFaultKind::SyntaxError => "ComputationError",
-                _ => "SandboxViolation",
-            };
-            AgentError::new(kind, last.message.clone())
+            AgentError::new(kind_of(last.kind), last.message.clone())
         }
         (_, _, Some(fault)) => AgentError::of(fault),
         _ => AgentError::new("ComputationError", reason),

@@ -61,7 +61,7 @@ pub struct Config {
     pub max_parallel_agents: usize,
     /// Whether an agent is skipped if one that it depends on has failed.
     pub require_dependencies: bool,
-    /// Seconds after which an agent makes no further attempt, by default 120.
+    /// Seconds that an agent may take, by default 120: no call of its models and tools goes past them.
     pub agent_timeout_s: f64,
     /// Wordings of the answer that are tried before it is composed without a model, by default 2.
     pub max_answer_attempts: usize,

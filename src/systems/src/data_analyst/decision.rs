@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::DataAnalyst;
+use super::agent_result::AgentError;
+use super::failure::handled;
 use super::heuristic::{CandidateSelection, select};
 use super::request::AgentName;
 use super::state::State;
 use super::temporal::attach_time;
-use super::trace_event::{TraceEventKind, event};
+use super::trace_event::{TraceEvent, TraceEventKind, event, role_failure};
 use crate::builder::RoleNode;
 use crate::delimited_input::DelimitedInput;
 use crate::node::NodeContext;
@@ -71,7 +73,8 @@ pub(super) async fn attach(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>,
             guardrails: guardrails.clone(),
             ..PlannerDecision::default()
         };
-        decide(&cx, &mut patch, decision);
+        let decided = decide(&cx, &mut patch, decision);
+        patch.set(State::trace, [decided]);
     }
     let compose_single = system.config.compose_single || request.system_prompt.is_some();
     patch
@@ -94,8 +97,12 @@ fn guardrails(cx: &NodeContext<DataAnalyst>, found: &CandidateSelection) -> Map<
     fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Takes a decision over, and says so.
-fn decide(cx: &NodeContext<DataAnalyst>, patch: &mut Patch<State>, decision: PlannerDecision) {
+/// Takes a decision over; returns its event.
+fn decide(
+    cx: &NodeContext<DataAnalyst>,
+    patch: &mut Patch<State>,
+    decision: PlannerDecision,
+) -> TraceEvent {
     let data = json!({
         "agents": decision.chosen_agents,
         "confidence": decision.confidence,
@@ -103,16 +110,18 @@ fn decide(cx: &NodeContext<DataAnalyst>, patch: &mut Patch<State>, decision: Pla
         "fallback": decision.guardrails.get("fallback"),
     });
     let decided = event(cx, AgentName::Planner, TraceEventKind::Decision, "execution order", data);
-    patch.set(State::planner, Some(decision)).set(State::trace, [decided]);
+    patch.set(State::planner, Some(decision));
+    decided
 }
 
-/// The plan if no model makes one: the candidates as they are.
+/// The plan in place of a planner that has failed: the candidates as they are.
 pub(super) async fn fall_back(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>, Fault> {
     let mut guardrails = cx.state.guardrails.clone();
     guardrails.insert("fallback".to_owned(), Json::Bool(true));
-    if let Some(fault) = &cx.state.error {
-        guardrails.insert("error".to_owned(), json!(fault.code));
-    }
+    let (_, fault) = handled(&cx);
+    guardrails.insert("error".to_owned(), json!(fault.code));
+    let error = AgentError::of_role("PlannerError", &fault);
+    let failed = role_failure(&cx, AgentName::Planner, "planner", &error);
     let decision = PlannerDecision {
         rationale: "heuristic".to_owned(),
         chosen_agents: cx.state.candidates.clone(),
@@ -121,7 +130,8 @@ pub(super) async fn fall_back(cx: NodeContext<DataAnalyst>) -> Result<Patch<Stat
         ..PlannerDecision::default()
     };
     let mut patch = Patch::default();
-    decide(&cx, &mut patch, decision);
+    let decided = decide(&cx, &mut patch, decision);
+    patch.set(State::trace, [failed, decided]).set(State::error, Some(fault));
     Ok(patch)
 }
 
@@ -214,7 +224,8 @@ fn planned(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<
         guardrails: cx.state.guardrails.clone(),
     };
     let mut patch = Patch::default();
-    decide(cx, &mut patch, decision);
+    let decided = decide(cx, &mut patch, decision);
+    patch.set(State::trace, [decided]);
     Ok(patch)
 }
 

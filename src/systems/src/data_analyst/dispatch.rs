@@ -13,7 +13,7 @@ use super::compose::needs_no_model;
 use super::config::Config;
 use super::request::AgentName;
 use super::state::State;
-use super::trace_event::{TraceEventKind, event};
+use super::trace_event::{TraceEventKind, agent_failure, event};
 use crate::node::{NodeContext, StateView, goto};
 use crate::patch::Patch;
 
@@ -120,9 +120,13 @@ fn next_wave(
     if ready.is_empty() { first() } else { ready }
 }
 
-/// Stores the result of an agent at its place in the plan.
-pub(super) fn finish(cx: &NodeContext<DataAnalyst>, result: AgentResult) -> Patch<State> {
+/// Stores the result of an agent at its place in the plan; the last event of one that has failed
+/// is its failure.
+pub(super) fn finish(cx: &NodeContext<DataAnalyst>, mut result: AgentResult) -> Patch<State> {
     let mut patch = Patch::default();
+    if let Some(error) = &result.error {
+        result.trace.push(agent_failure(cx, result.agent, error));
+    }
     if let Some(place) = cx.state.plan().iter().position(|agent| *agent == result.agent) {
         patch.set(State::trace, result.trace.clone()).set(State::agent_results, (place, result));
     }

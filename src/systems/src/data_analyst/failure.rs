@@ -24,8 +24,12 @@ pub(super) const fn is_mended_by_another_query(code: &FaultCode) -> bool {
     )
 }
 
-/// Why a role of an agent has left nothing behind.
-pub(super) fn lost(cx: &NodeContext<DataAnalyst>) -> Fault {
+/// Why the role failed in whose place a node works, and the node of the role.
+pub(super) fn handled(cx: &NodeContext<DataAnalyst>) -> (String, Fault) {
     let unknown = || Fault::new(FaultCode::RoleFailed, "a role has failed");
-    cx.state.error.clone().unwrap_or_else(unknown)
+    let handles = cx.call.handles.as_ref();
+    handles.map_or_else(
+        || (String::new(), unknown()),
+        |(node, fault)| (node.to_string(), fault.clone()),
+    )
 }

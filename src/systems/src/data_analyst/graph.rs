@@ -3,10 +3,12 @@
 use antiphon_core::Fault;
 use antiphon_core::graph::{END, START};
 
+use super::api::ApiWork;
 use super::config::Config;
-use super::sql::{self, query};
+use super::deadline::RoleTimes;
+use super::sql::{self, SqlWork, query};
 use super::state::State;
-use super::{DataAnalyst, api, compose, computation_agent, decision, dispatch};
+use super::{DataAnalyst, api, compose, computation_agent, decision, dispatch, role_failure};
 use crate::builder::{RoleDefaults, SystemBuilder};
 use crate::node::goto;
 use crate::role::RoleSpec;
@@ -20,21 +22,35 @@ const COMPOSE_PLAINLY: &str = "compose_plainly";
 const COMPUTE: &str = "compute";
 
 const SQL_SCHEMA: &str = "sql_schema";
-const SQL_WRITE: &str = "sql_write";
+pub(super) const SQL_WRITE: &str = "sql_write";
 const SQL_ASK: &str = "sql_ask";
 const SQL_LIST: &str = "sql_list";
 const SQL_CHECK: &str = "sql_check";
-const SQL_REVIEW: &str = "sql_review";
+pub(super) const SQL_REVIEW: &str = "sql_review";
 const SQL_RUN: &str = "sql_run";
 const SQL_ANSWER: &str = "sql_answer";
 const SQL_RESULT: &str = "sql_result";
+const SQL_ROLE_FAILED: &str = "sql_role_failed";
 
 const API_FIND: &str = "api_find";
-const API_PLAN: &str = "api_plan";
+pub(super) const API_PLAN: &str = "api_plan";
 const API_LIST: &str = "api_list";
 const API_CALL: &str = "api_call";
 const API_ANSWER: &str = "api_answer";
 const API_RESULT: &str = "api_result";
+const API_ROLE_FAILED: &str = "api_role_failed";
+
+/// The nodes of roles that share the time of their agent.
+const TIMED: [(&str, &str); 5] = [
+    (SQL_WRITE, "sql_writer"),
+    (SQL_REVIEW, "sql_reviewer"),
+    (SQL_ANSWER, "sql_answerer"),
+    (API_PLAN, "api_planner"),
+    (API_ANSWER, "api_answerer"),
+];
+
+/// The labels of a branch, each with its node.
+type Targets = &'static [(&'static str, &'static str)];
 
 /// The roles, in the order in which they work.
 pub(super) const ROLES: &[RoleSpec] = &[
@@ -53,9 +69,21 @@ const fn role(name: &'static str, description: &'static str) -> RoleSpec {
     RoleSpec { name, description, has_tools: false }
 }
 
+/// Where a query goes once it was checked or run.
+const QUERIED: Targets = &[
+    ("review", SQL_REVIEW),
+    ("run", SQL_RUN),
+    ("again", SQL_WRITE),
+    ("answered", SQL_ANSWER),
+    ("over", SQL_RESULT),
+];
+
 /// Adds everything to the graph.
-pub(super) fn build(config: &Config, graph: &mut SystemBuilder<DataAnalyst>) -> Result<(), Fault> {
-    let Config { temperature, max_reasks, max_answer_attempts, .. } = *config;
+pub(super) fn build(
+    system: &DataAnalyst,
+    graph: &mut SystemBuilder<DataAnalyst>,
+) -> Result<(), Fault> {
+    let Config { temperature, max_reasks, max_answer_attempts, check_query, .. } = system.config;
     graph.defaults(RoleDefaults { temperature, max_reasks, tool_timeout: None });
     graph.node(ATTACH_TIME, decision::attach).role(PLAN, decision::planner())?;
     graph.node(PLAN_BY_WORDS, decision::fall_back).node(AGENTS, dispatch::dispatch);
@@ -64,7 +92,7 @@ pub(super) fn build(config: &Config, graph: &mut SystemBuilder<DataAnalyst>) -> 
     graph.branch(ATTACH_TIME, "candidates", &[("chosen", AGENTS), ("open", PLAN)], |view| {
         Ok(goto(if view.get(State::planner)?.is_some() { "chosen" } else { "open" }))
     });
-    graph.edge(PLAN, AGENTS).on_error_goto(PLAN, PLAN_BY_WORDS).edge(PLAN_BY_WORDS, AGENTS);
+    graph.edge(PLAN, AGENTS).on_error_handle(PLAN, PLAN_BY_WORDS).edge(PLAN_BY_WORDS, AGENTS);
     graph.branch(
         AGENTS,
         "agents",
@@ -79,10 +107,14 @@ pub(super) fn build(config: &Config, graph: &mut SystemBuilder<DataAnalyst>) -> 
         ],
         dispatch::next,
     );
-    add_sql(config.check_query, graph)?;
-    add_api(graph)?;
+    let mut agents = AgentBranches {
+        graph: &mut *graph,
+        times: RoleTimes::read(&system.resources.roles, &TIMED)?,
+    };
+    agents.add_sql(check_query)?;
+    agents.add_api()?;
     graph.node(COMPUTE, computation_agent::compute).edge(COMPUTE, AGENTS);
-    graph.on_error_goto(COMPOSE, COMPOSE_PLAINLY).edge(COMPOSE_PLAINLY, END);
+    graph.on_error_handle(COMPOSE, COMPOSE_PLAINLY).edge(COMPOSE_PLAINLY, END);
     graph.branch(
         COMPOSE,
         "composed",
@@ -93,73 +125,128 @@ pub(super) fn build(config: &Config, graph: &mut SystemBuilder<DataAnalyst>) -> 
     Ok(())
 }
 
-fn add_sql(has_review: bool, graph: &mut SystemBuilder<DataAnalyst>) -> Result<(), Fault> {
-    graph.node(SQL_SCHEMA, sql::schema::read_schema).node(SQL_CHECK, query::check);
-    graph.node(SQL_RUN, query::run).node(SQL_RESULT, query::conclude);
-    graph.role(SQL_WRITE, sql::roles::writer())?.role(SQL_REVIEW, sql::roles::reviewer())?;
-    graph.role(SQL_ANSWER, sql::roles::answerer())?;
-    let read = [("known", SQL_WRITE), ("list", SQL_LIST), ("over", SQL_RESULT)];
-    graph.branch(SQL_SCHEMA, "schema", &read, |view| {
-        let work = view.get(State::sql)?;
-        Ok(goto(match (work.is_open(), &work.listing) {
-            (false, _) => "over",
-            (true, Some(_)) => "list",
-            (true, None) => "known",
-        }))
-    });
-    let written =
-        [("known", SQL_CHECK), ("list", SQL_LIST), ("ask", SQL_ASK), ("over", SQL_RESULT)];
-    graph.branch(SQL_WRITE, "written", &written, |view| {
-        let work = view.get(State::sql)?;
-        Ok(goto(match (work.is_open(), &work.question, &work.listing) {
-            (false, _, _) => "over",
-            (true, Some(_), _) => "ask",
-            (true, None, Some(_)) => "list",
-            (true, None, None) => "known",
-        }))
-    });
-    graph.node(SQL_LIST, sql::listing::list);
-    let listed = [("again", SQL_WRITE), ("answered", SQL_ANSWER), ("over", SQL_RESULT)];
-    graph.branch(SQL_LIST, "listed", &listed, |view| query::next(view, false));
-    graph.node(SQL_ASK, sql::clarification::ask);
-    graph.branch(SQL_ASK, "clarified", &[("known", SQL_WRITE), ("over", SQL_RESULT)], |view| {
-        Ok(goto(if view.get(State::sql)?.is_open() { "known" } else { "over" }))
-    });
-    graph.on_error_goto(SQL_WRITE, SQL_RESULT);
-    let ways = [
-        ("review", SQL_REVIEW),
-        ("run", SQL_RUN),
-        ("again", SQL_WRITE),
-        ("answered", SQL_ANSWER),
-        ("over", SQL_RESULT),
-    ];
-    graph.branch(SQL_CHECK, "checked", &ways, move |view| query::next(view, has_review));
-    graph.edge(SQL_REVIEW, SQL_RUN).on_error_goto(SQL_REVIEW, SQL_RUN);
-    graph.branch(SQL_RUN, "ran", &ways, move |view| query::next(view, has_review));
-    graph.branch(SQL_ANSWER, "worded", &[("again", SQL_ANSWER), ("over", SQL_RESULT)], |view| {
-        let work = view.get(State::sql)?;
-        let is_over = work.answer.is_some() || work.rejected.len() > 1;
-        Ok(goto(if is_over { "over" } else { "again" }))
-    });
-    graph.on_error_goto(SQL_ANSWER, SQL_RESULT).edge(SQL_RESULT, AGENTS);
-    Ok(())
+/// Adds the nodes of agents, whose branches mind the time.
+struct AgentBranches<'g> {
+    graph: &'g mut SystemBuilder<DataAnalyst>,
+    times: RoleTimes,
 }
 
-fn add_api(graph: &mut SystemBuilder<DataAnalyst>) -> Result<(), Fault> {
-    graph.node(API_FIND, api::find).role(API_PLAN, api::planner())?.node(API_CALL, api::call);
-    graph.node(API_LIST, api::endpoint_list::list);
-    graph.role(API_ANSWER, api::answerer())?.node(API_RESULT, api::conclude);
-    let ways = [
-        ("plan", API_PLAN),
-        ("list", API_LIST),
-        ("call", API_CALL),
-        ("answer", API_ANSWER),
-        ("over", API_RESULT),
-    ];
-    for node in [API_FIND, API_PLAN, API_LIST, API_CALL, API_ANSWER] {
-        graph.branch(node, "api", &ways, api::next);
+impl AgentBranches<'_> {
+    fn sql_branch(
+        &mut self,
+        source: &str,
+        name: &str,
+        targets: Targets,
+        next: impl Fn(&SqlWork) -> &'static str + Send + Sync + 'static,
+    ) {
+        let times = self.times.clone();
+        self.graph.branch(source, name, targets, move |view| {
+            let work = view.get(State::sql)?;
+            Ok(times.go(targets, next(&work), work.time_left_ms))
+        });
     }
-    graph.on_error_goto(API_PLAN, API_RESULT).on_error_goto(API_ANSWER, API_RESULT);
-    graph.edge(API_RESULT, AGENTS);
-    Ok(())
+
+    fn api_branch(&mut self, source: &str, targets: Targets, next: fn(&ApiWork) -> &'static str) {
+        let times = self.times.clone();
+        self.graph.branch(source, "api", targets, move |view| {
+            let work = view.get(State::api)?;
+            Ok(times.go(targets, next(&work), work.time_left_ms))
+        });
+    }
+
+    fn add_sql_nodes(&mut self) -> Result<(), Fault> {
+        let graph = &mut *self.graph;
+        graph.node(SQL_SCHEMA, sql::schema::read_schema).node(SQL_CHECK, query::check);
+        graph.node(SQL_RUN, query::run).node(SQL_RESULT, query::conclude);
+        graph.node(SQL_LIST, sql::listing::list).node(SQL_ASK, sql::clarification::ask);
+        graph.role(SQL_WRITE, sql::roles::writer())?.role(SQL_REVIEW, sql::roles::reviewer())?;
+        graph.role(SQL_ANSWER, sql::roles::answerer())?;
+        graph.node(SQL_ROLE_FAILED, role_failure::of_sql);
+        for role in [SQL_WRITE, SQL_REVIEW, SQL_ANSWER] {
+            graph.on_error_handle(role, SQL_ROLE_FAILED);
+        }
+        graph.edge(SQL_REVIEW, SQL_RUN).edge(SQL_RESULT, AGENTS);
+        Ok(())
+    }
+
+    fn add_sql(&mut self, has_review: bool) -> Result<(), Fault> {
+        self.add_sql_nodes()?;
+        self.sql_branch(
+            SQL_SCHEMA,
+            "schema",
+            &[("known", SQL_WRITE), ("list", SQL_LIST), ("over", SQL_RESULT)],
+            |work| match (work.is_open(), &work.listing) {
+                (false, _) => "over",
+                (true, Some(_)) => "list",
+                (true, None) => "known",
+            },
+        );
+        self.sql_branch(
+            SQL_WRITE,
+            "written",
+            &[("known", SQL_CHECK), ("list", SQL_LIST), ("ask", SQL_ASK), ("over", SQL_RESULT)],
+            |work| match (work.is_open(), &work.question, &work.listing) {
+                (false, _, _) => "over",
+                (true, Some(_), _) => "ask",
+                (true, None, Some(_)) => "list",
+                (true, None, None) => "known",
+            },
+        );
+        self.sql_branch(
+            SQL_LIST,
+            "listed",
+            &[("again", SQL_WRITE), ("answered", SQL_ANSWER), ("over", SQL_RESULT)],
+            |work| query::next(work, false),
+        );
+        self.sql_branch(
+            SQL_ASK,
+            "clarified",
+            &[("known", SQL_WRITE), ("over", SQL_RESULT)],
+            |work| {
+                if work.is_open() { "known" } else { "over" }
+            },
+        );
+        self.sql_branch(SQL_CHECK, "checked", QUERIED, move |work| query::next(work, has_review));
+        self.sql_branch(SQL_RUN, "ran", QUERIED, move |work| query::next(work, has_review));
+        self.sql_branch(
+            SQL_ANSWER,
+            "worded",
+            &[("again", SQL_ANSWER), ("over", SQL_RESULT)],
+            |work| {
+                if work.answer.is_some() || work.rejected.len() > 1 { "over" } else { "again" }
+            },
+        );
+        self.sql_branch(
+            SQL_ROLE_FAILED,
+            "failed",
+            &[("run", SQL_RUN), ("over", SQL_RESULT)],
+            |work| {
+                if work.is_open() && !work.query.is_empty() { "run" } else { "over" }
+            },
+        );
+        Ok(())
+    }
+
+    fn add_api(&mut self) -> Result<(), Fault> {
+        let graph = &mut *self.graph;
+        graph.node(API_FIND, api::find).role(API_PLAN, api::planner())?;
+        graph.node(API_CALL, api::call::call).node(API_LIST, api::endpoint_list::list);
+        graph.role(API_ANSWER, api::answerer())?.node(API_RESULT, api::conclude);
+        graph.node(API_ROLE_FAILED, role_failure::of_api);
+        for role in [API_PLAN, API_ANSWER] {
+            graph.on_error_handle(role, API_ROLE_FAILED);
+        }
+        graph.edge(API_ROLE_FAILED, API_RESULT).edge(API_RESULT, AGENTS);
+        let targets: Targets = &[
+            ("plan", API_PLAN),
+            ("list", API_LIST),
+            ("call", API_CALL),
+            ("answer", API_ANSWER),
+            ("over", API_RESULT),
+        ];
+        for node in [API_FIND, API_PLAN, API_LIST, API_CALL, API_ANSWER] {
+            self.api_branch(node, targets, api::next);
+        }
+        Ok(())
+    }
 }

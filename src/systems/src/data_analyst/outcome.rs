@@ -84,12 +84,11 @@ fn failure(state: &State, outcome: Outcome) -> Option<Fault> {
 
 /// The results of all agents of the plan; one that was not finished was skipped.
 fn results(state: &State, ending: RunEnding) -> Vec<AgentResult> {
-    let message = match ending {
-        RunEnding::Paused => "it waits for a person",
-        _ => "the question ended before",
-    };
     let unfinished = |agent| {
-        let error = AgentError::new("Unfinished", message);
+        let mut error = AgentError::unfinished();
+        if ending == RunEnding::Paused {
+            "it waits for a person".clone_into(&mut error.message);
+        }
         AgentResult::unanswered(agent, AgentExecutionStatus::Skipped, error)
     };
     let plan = state.plan().iter().enumerate();

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::DataAnalyst;
+use super::agent_result::AgentError;
 use super::request::AgentName;
 use crate::node::NodeContext;
 
@@ -64,12 +65,41 @@ pub(super) fn event(
     event
 }
 
-/// The event of a failure.
+/// The event of a failure that its agent bears.
 pub(super) fn failure(
     cx: &NodeContext<DataAnalyst>,
     agent: AgentName,
+    message: &str,
     fault: &Fault,
 ) -> TraceEvent {
-    let data = json!({"code": fault.code, "error": fault.message});
+    let kind = AgentError::of(fault).kind;
+    let data = json!({"type": kind, "code": fault.code, "error": fault.message});
+    event(cx, agent, TraceEventKind::Error, message, data)
+}
+
+/// The event of an agent that has no answer.
+pub(super) fn agent_failure(
+    cx: &NodeContext<DataAnalyst>,
+    agent: AgentName,
+    error: &AgentError,
+) -> TraceEvent {
+    let mut data = json!({"type": error.kind, "error": error.message});
+    if let (Some(code), Some(fields)) = (error.details.get("code"), data.as_object_mut()) {
+        fields.insert("code".to_owned(), code.clone());
+    }
     event(cx, agent, TraceEventKind::Error, "failed", data)
+}
+
+/// The event of a role that has failed.
+pub(super) fn role_failure(
+    cx: &NodeContext<DataAnalyst>,
+    agent: AgentName,
+    role: &str,
+    error: &AgentError,
+) -> TraceEvent {
+    let data = json!({
+        "role": role, "type": error.kind, "error": error.message,
+        "code": error.details.get("code"),
+    });
+    event(cx, agent, TraceEventKind::Error, "role failed", data)
 }

@@ -107,11 +107,19 @@ async fn a_read_that_the_documentation_does_not_describe_is_tried_and_others_are
 /// DA-26 of `docs/systems/data-analyst.md`; `tests/systems/test_data_analyst_api.py` sends one.
 #[tokio::test]
 async fn a_method_that_changes_something_needs_a_listed_endpoint_and_a_tool_that_may() {
-    let unlisted =
-        planned(&[call("DELETE", "/v1/orders"), call("DELETE", "/v1/orders")], json!({})).await;
+    let delete = || vec![call("DELETE", "/v1/orders"), call("DELETE", "/v1/orders")];
+    let question = || asked("Which endpoint deletes orders?", json!({"disable_agents": ["sql"]}));
+    let scene = Scene::new(&json!({"max_reasks": 0})).with_api([]);
+    *scene.api.as_ref().unwrap().writes.lock().unwrap() = Some(Approval::None);
+    let scene = scene.role("api_planner", delete()).role("composer", [said("It cannot be done.")]);
+    let unlisted = scene.ask(question()).await;
     assert_eq!(unlisted.results()[0].2, "PlanningValidationError");
-    let read_only = planned(&[call("POST", "/v1/orders")], json!({})).await;
-    assert_eq!(read_only.results()[0].2, "MethodNotAllowed");
+    assert!(unlisted.api.as_ref().unwrap().calls.lock().unwrap().is_empty());
+    for plans in [vec![call("POST", "/v1/orders")], delete()] {
+        let read_only = planned(&plans, json!({})).await;
+        assert_eq!(read_only.results()[0].2, "MethodNotAllowed");
+        assert!(read_only.api.as_ref().unwrap().calls.lock().unwrap().is_empty());
+    }
     let played = new_order(Approval::None)
         .ask(asked("Make an order at the endpoint", json!({"disable_agents": ["sql"]})))
         .await;

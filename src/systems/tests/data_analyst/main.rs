@@ -11,6 +11,8 @@ mod composing;
 mod computing;
 #[path = "../shared/conversation_snapshot.rs"]
 mod conversation_snapshot;
+mod deadlines;
+mod failures;
 mod listing;
 mod mending;
 mod planning;

@@ -249,7 +249,7 @@ impl CountedTools {
         Arc::new(Self { tools, calls: Mutex::default(), fault: Mutex::default() })
     }
 
-    fn tools(own: &Arc<Self>) -> Vec<Arc<dyn Tool>> {
+    pub(crate) fn tools(own: &Arc<Self>) -> Vec<Arc<dyn Tool>> {
         let counted = |tool: &Arc<dyn Tool>| {
             Arc::new(CountedTool { tool: Arc::clone(tool), all: Arc::clone(own) }) as Arc<dyn Tool>
         };
@@ -305,7 +305,7 @@ impl ScriptedApi {
         }
     }
 
-    fn tools(own: &Arc<Self>) -> Vec<Arc<dyn Tool>> {
+    pub(crate) fn tools(own: &Arc<Self>) -> Vec<Arc<dyn Tool>> {
         let tool = |name: &str, approval: Approval| {
             let arguments = json!({"type": "object", "properties": {"all": {"type": "boolean"}}});
             let spec = ToolSpec::new(name, "of a script", arguments);

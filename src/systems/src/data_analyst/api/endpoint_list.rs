@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use super::{fail, patch};
 use crate::data_analyst::DataAnalyst;
 use crate::data_analyst::agent_result::AgentError;
+use crate::data_analyst::deadline;
 use crate::data_analyst::request::AgentName;
 use crate::data_analyst::state::State;
 use crate::data_analyst::tabular::TabularResult;
@@ -27,14 +28,14 @@ pub(in crate::data_analyst) async fn list(
     let mut work = cx.state.api.clone();
     let Some(tool) = cx.system().tool("api_endpoints") else {
         work.error = Some(AgentError::new("MissingContext", "no API is connected"));
-        return Ok(patch(work));
+        return Ok(patch(&cx, work));
     };
     let has_all = lists_all(tool.as_ref());
     let mut arguments = json!({"question": cx.input().question});
     if let (true, Some(fields)) = (has_all, arguments.as_object_mut()) {
         fields.insert(ALL.to_owned(), json!(true));
     }
-    match cx.call.invoke(cx.tool(tool).as_ref(), arguments).await {
+    match deadline::invoke(&cx, work.started, tool, arguments).await {
         Ok(found) => {
             let table = table(&found, has_all);
             let data = json!({"row_count": table.row_count});
@@ -43,9 +44,9 @@ pub(in crate::data_analyst) async fn list(
             work.table = Some(table);
             work.reply = Some(json!({}));
         }
-        Err(fault) => fail(&cx, &mut work, fault)?,
+        Err(fault) => fail(&mut work, &fault)?,
     }
-    Ok(patch(work))
+    Ok(patch(&cx, work))
 }
 
 /// Whether a tool can return all endpoints: one of somebody else may only know those that fit.

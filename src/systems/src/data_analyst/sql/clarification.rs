@@ -3,13 +3,13 @@
 use antiphon_core::Fault;
 use serde_json::{Value as Json, json};
 
+use super::query::patch;
 use crate::data_analyst::DataAnalyst;
 use crate::data_analyst::agent_result::AgentError;
 use crate::data_analyst::request::AgentName;
 use crate::data_analyst::state::State;
 use crate::data_analyst::trace_event::{TraceEventKind, event};
 use crate::node::{NodeContext, NodeExit};
-use crate::patch::Patch;
 
 /// Asks, and gives the answer to the model that writes queries.
 pub(in crate::data_analyst) async fn ask(
@@ -30,7 +30,5 @@ pub(in crate::data_analyst) async fn ask(
     } else {
         work.clarification = Some(answer);
     }
-    let mut patch = Patch::default();
-    patch.set(State::sql, work);
-    Ok(patch.into())
+    Ok(patch(&cx, work).into())
 }

@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::schema_linking::ListedTable;
 use crate::data_analyst::DataAnalyst;
+use crate::data_analyst::deadline;
 use crate::data_analyst::failure::ends_run;
 use crate::node::NodeContext;
 
@@ -19,6 +20,7 @@ const LISTED: usize = 40;
 /// `sql_tables` has returned.
 pub(super) async fn check(
     cx: &NodeContext<DataAnalyst>,
+    started: u64,
     found: &Json,
     schema: &Arc<dyn Tool>,
 ) -> Result<(), Fault> {
@@ -34,7 +36,7 @@ pub(super) async fn check(
             |table: &&&str| given.strip_prefix(**table).is_some_and(|rest| rest.starts_with('.'));
         // A table with its schema may begin like another one.
         match tables.iter().filter(has_it).max_by_key(|table| table.len()) {
-            Some(table) => check_column(cx, given, table, schema).await?,
+            Some(table) => check_column(cx, started, (given, table), schema).await?,
             None if is_whole => return Err(unknown(given, &tables)),
             None => {}
         }
@@ -44,12 +46,12 @@ pub(super) async fn check(
 
 async fn check_column(
     cx: &NodeContext<DataAnalyst>,
-    given: &str,
-    table: &str,
+    started: u64,
+    (given, table): (&str, &str),
     schema: &Arc<dyn Tool>,
 ) -> Result<(), Fault> {
     let asked = json!({"tables": [table]});
-    let found = match cx.call.invoke(cx.tool(schema).as_ref(), asked).await {
+    let found = match deadline::invoke(cx, started, schema, asked).await {
         Ok(found) => found,
         Err(fault) if ends_run(&fault) => return Err(fault),
         // The agent says so itself, of the tables that it needs.

@@ -12,6 +12,7 @@ use super::query::{fail, patch, reject};
 use super::work::SqlWork;
 use crate::data_analyst::DataAnalyst;
 use crate::data_analyst::agent_result::AgentError;
+use crate::data_analyst::deadline;
 use crate::data_analyst::request::AgentName;
 use crate::data_analyst::state::State;
 use crate::data_analyst::tabular::TabularResult;
@@ -69,7 +70,7 @@ pub(in crate::data_analyst) async fn list(
     cx: NodeContext<DataAnalyst>,
 ) -> Result<Patch<State>, Fault> {
     let mut work = cx.state.sql.clone();
-    let Some(listing) = work.listing.clone() else { return Ok(patch(work)) };
+    let Some(listing) = work.listing.clone() else { return Ok(patch(&cx, work)) };
     match listed(&cx, &listing).await {
         Ok(Ok(table)) => {
             let data = json!({
@@ -87,7 +88,7 @@ pub(in crate::data_analyst) async fn list(
         Ok(Err(unknown)) => fail(&cx, &mut work, unknown, 0.0),
         Err(fault) => reject(&cx, &mut work, fault, 0.0)?,
     }
-    Ok(patch(work))
+    Ok(patch(&cx, work))
 }
 
 /// The list as a table, or what it names that may not be read.
@@ -125,7 +126,7 @@ async fn call(cx: &NodeContext<DataAnalyst>, name: &str, arguments: Json) -> Res
     let tool: Option<&Arc<dyn Tool>> = cx.system().tool(name);
     let tool =
         tool.ok_or_else(|| Fault::new(FaultCode::DatabaseUnreachable, "no database is connected"))?;
-    cx.call.invoke(cx.tool(tool).as_ref(), arguments).await
+    deadline::invoke(cx, cx.state.sql.started, tool, arguments).await
 }
 
 fn unknown(given: &str, known: &[&Json]) -> AgentError {

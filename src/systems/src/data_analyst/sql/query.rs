@@ -1,6 +1,5 @@
 //! The nodes that check a query and run it.
 
-use antiphon_core::command::Destinations;
 use antiphon_core::{Fault, FaultCode};
 use serde_json::{Value as Json, json};
 
@@ -12,12 +11,13 @@ use super::unit_check::unit_mismatch;
 use super::work::{CandidateResult, SqlAttempt, SqlWork};
 use crate::data_analyst::DataAnalyst;
 use crate::data_analyst::agent_result::{AgentError, AgentExecutionStatus, AgentResult};
-use crate::data_analyst::failure::{ends_run, is_mended_by_another_query, lost};
+use crate::data_analyst::deadline;
+use crate::data_analyst::failure::{ends_run, is_mended_by_another_query};
 use crate::data_analyst::request::AgentName;
 use crate::data_analyst::state::State;
 use crate::data_analyst::tabular::{MOST_LISTED, TabularResult};
-use crate::data_analyst::trace_event::{TraceEventKind, event, failure};
-use crate::node::{NodeContext, StateView, goto};
+use crate::data_analyst::trace_event::{TraceEventKind, event};
+use crate::node::NodeContext;
 use crate::patch::Patch;
 
 /// How often a query is run whose columns are gone.
@@ -44,7 +44,7 @@ pub(in crate::data_analyst) async fn check(
             _ => reject(&cx, &mut work, fault, 0.0)?,
         }
     }
-    Ok(patch(work))
+    Ok(patch(&cx, work))
 }
 
 /// Only SQLite subtracts texts.
@@ -59,11 +59,15 @@ pub(in crate::data_analyst) async fn run(
 ) -> Result<Patch<State>, Fault> {
     cx.call.cx.attachments = Some(cx.attachments().clone());
     let mut work = cx.state.sql.clone();
+    if is_late(&cx, &work) {
+        give_up(&cx, &mut work, deadline::error());
+        return Ok(patch(&cx, work));
+    }
     let repeated = work.attempts.iter().find(|earlier| earlier.query == work.query);
     let error = repeated.and_then(|earlier| earlier.error.clone());
     if let Some(error) = error.filter(|error| error.kind != MISPLACED_VALUE) {
         fail(&cx, &mut work, error, 0.0);
-        return Ok(patch(work));
+        return Ok(patch(&cx, work));
     }
     let begun = cx.call.cx.clock.now();
     let outcome = found(&cx, &mut work).await;
@@ -81,7 +85,7 @@ pub(in crate::data_analyst) async fn run(
         },
         Err(fault) => reject(&cx, &mut work, fault, latency_ms)?,
     }
-    Ok(patch(work))
+    Ok(patch(&cx, work))
 }
 
 /// Runs the query, in another form if it fails or finds nothing and the other form does not.
@@ -128,9 +132,7 @@ fn is_last(cx: &NodeContext<DataAnalyst>, work: &SqlWork) -> bool {
 }
 
 fn is_late(cx: &NodeContext<DataAnalyst>, work: &SqlWork) -> bool {
-    let now = cx.call.cx.clock.now().as_micros();
-    let limit = cx.system().config.agent_timeout().as_micros();
-    u128::from(now - work.started.min(now)) >= limit
+    deadline::is_late(cx, work.started)
 }
 
 /// The query with its names as the schema has them, if that may be what is wrong with it.
@@ -188,10 +190,15 @@ async fn call(cx: &NodeContext<DataAnalyst>, arguments: Json) -> Result<Json, Fa
         let message = "no database is connected";
         Fault::new(FaultCode::DatabaseUnreachable, message)
     })?;
-    cx.call.invoke(cx.tool(tool).as_ref(), arguments).await
+    deadline::invoke(cx, cx.state.sql.started, tool, arguments).await
 }
 
-pub(super) fn patch(work: SqlWork) -> Patch<State> {
+/// Writes what is known, and how long the agent may still work.
+pub(in crate::data_analyst) fn patch(
+    cx: &NodeContext<DataAnalyst>,
+    mut work: SqlWork,
+) -> Patch<State> {
+    work.time_left_ms = deadline::millis_left(cx, work.started);
     let mut patch = Patch::default();
     patch.set(State::sql, work);
     patch
@@ -268,7 +275,6 @@ pub(super) fn reject(
     if is_mended {
         fail(cx, work, error, latency_ms);
     } else {
-        work.trace.push(failure(cx, AgentName::Sql, &fault));
         work.error = Some(error);
     }
     Ok(())
@@ -294,9 +300,7 @@ pub(super) fn fail(
     if is_over && !work.candidates.is_empty() {
         settle(cx, work);
     } else if is_late {
-        let message = "the agent took longer than `agent_timeout_s`";
-        work.error =
-            Some(AgentError::new("Timeout", message).with("attempts", json!(work.attempts)));
+        give_up(cx, work, deadline::error());
     } else if is_over {
         let last = work.attempts.last().and_then(|last| last.error.clone()).unwrap_or_default();
         let kind = if last.kind == UNIT_MISMATCH { UNIT_MISMATCH } else { "QueryError" };
@@ -306,12 +310,8 @@ pub(super) fn fail(
 }
 
 /// Where a query goes once it was written, checked or run.
-pub(in crate::data_analyst) fn next(
-    view: &StateView<'_, '_>,
-    has_review: bool,
-) -> Result<Destinations<Json>, Fault> {
-    let work = view.get(State::sql)?;
-    Ok(goto(if work.table.is_some() {
+pub(in crate::data_analyst) const fn next(work: &SqlWork, has_review: bool) -> &'static str {
+    if work.table.is_some() {
         "answered"
     } else if work.error.is_some() {
         "over"
@@ -321,7 +321,20 @@ pub(in crate::data_analyst) fn next(
         "review"
     } else {
         "run"
-    }))
+    }
+}
+
+/// Ends the agent: with what queries have found until then, else with this error.
+pub(in crate::data_analyst) fn give_up(
+    cx: &NodeContext<DataAnalyst>,
+    work: &mut SqlWork,
+    error: AgentError,
+) {
+    if work.candidates.is_empty() {
+        work.error = Some(error.with("attempts", json!(work.attempts)));
+    } else {
+        settle(cx, work);
+    }
 }
 
 /// Makes the result of the agent of all that it has come to.
@@ -331,9 +344,7 @@ pub(in crate::data_analyst) async fn conclude(
     let mut work = cx.state.sql.clone();
     // A model that cannot put rows into words takes them away from nobody.
     if work.is_open() {
-        let lost = lost(&cx);
-        work.trace.push(failure(&cx, AgentName::Sql, &lost));
-        work.error = Some(AgentError::of(&lost));
+        give_up(&cx, &mut work, deadline::error());
     }
     let answer = work.answer.clone().or_else(|| plain_answer(&work));
     let latency = cx.call.cx.clock.now().as_micros().saturating_sub(work.started);

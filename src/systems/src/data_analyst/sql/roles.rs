@@ -9,11 +9,13 @@ use serde_json::{Map, Value as Json, json};
 use super::catalogue_query::requested_list;
 use super::listing::SchemaRequest;
 use super::misplaced_value::MISPLACED_VALUE;
+use super::query::patch;
 use super::work::{SqlAttempt, SqlWork};
 use crate::builder::RoleNode;
 use crate::computation::RejectedWording;
 use crate::data_analyst::DataAnalyst;
 use crate::data_analyst::agent_result::AgentError;
+use crate::data_analyst::deadline;
 use crate::data_analyst::grounding::{self, rejected};
 use crate::data_analyst::request::AgentName;
 use crate::data_analyst::state::State;
@@ -76,6 +78,7 @@ pub(in crate::data_analyst) fn writer() -> RoleNode<DataAnalyst> {
         begin: |_| {},
         conversation: writing,
         brief: |cx| {
+            deadline::check(cx, cx.state.sql.started)?;
             let SqlWork { dialect, tables, attempts, .. } = &cx.state.sql;
             Ok(json!({
                 "question": cx.input().question, "facts": cx.state.context, "dialect": dialect,
@@ -88,6 +91,7 @@ pub(in crate::data_analyst) fn writer() -> RoleNode<DataAnalyst> {
 }
 
 fn writing(cx: &NodeContext<DataAnalyst>) -> Result<Vec<Message>, Fault> {
+    deadline::check(cx, cx.state.sql.started)?;
     let SqlWork { dialect, tables, attempts, .. } = &cx.state.sql;
     let fields = [("dialect", dialect.as_str())];
     let instructions = cx.system().resources.instructions("sql_writer", "sql_writer", &fields)?;
@@ -151,7 +155,7 @@ fn written(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<
         let message = format!("the database does not hold what is asked for: {missing}");
         if cx.system().config.clarify && work.clarification.is_none() {
             work.question = Some(message);
-            return Ok(patch(work));
+            return Ok(patch(cx, work));
         }
         let data = json!({"missing": missing});
         work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "not in data", data));
@@ -166,18 +170,12 @@ fn written(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<
         let data = json!({"query": work.query, "attempt": work.attempts.len() + 1});
         work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "query", data));
     }
-    Ok(patch(work))
+    Ok(patch(cx, work))
 }
 
 /// The list that a reply asks for; none if it has a query.
 fn asked_listing(sql: &str, scope: Option<&str>, tables: Vec<String>) -> Option<SchemaRequest> {
     SchemaRequest::read(scope, tables).filter(|_| sql.trim().is_empty())
-}
-
-fn patch(work: SqlWork) -> Patch<State> {
-    let mut patch = Patch::default();
-    patch.set(State::sql, work);
-    patch
 }
 
 /// The query in a text: within a fence, else from the first word of a query on.
@@ -213,6 +211,7 @@ pub(in crate::data_analyst) fn reviewer() -> RoleNode<DataAnalyst> {
         max_tool_calls: 0,
         begin: |_| {},
         conversation: |cx| {
+            deadline::check(cx, cx.state.sql.started)?;
             let SqlWork { dialect, tables, query, .. } = &cx.state.sql;
             let fields = [("dialect", dialect.as_str())];
             let resources = &cx.system().resources;
@@ -224,6 +223,7 @@ pub(in crate::data_analyst) fn reviewer() -> RoleNode<DataAnalyst> {
             Ok(vec![Message::system(instructions), Message::user(opening)])
         },
         brief: |cx| {
+            deadline::check(cx, cx.state.sql.started)?;
             let SqlWork { dialect, tables, query, .. } = &cx.state.sql;
             let question = &cx.input().question;
             Ok(json!({"question": question, "dialect": dialect, "tables": tables, "query": query}))
@@ -239,7 +239,7 @@ pub(in crate::data_analyst) fn reviewer() -> RoleNode<DataAnalyst> {
                 work.query = reviewed;
             }
             work.is_reviewed = true;
-            Ok(patch(work))
+            Ok(patch(cx, work))
         },
     }
 }
@@ -262,6 +262,7 @@ pub(in crate::data_analyst) fn answerer() -> RoleNode<DataAnalyst> {
         begin: |_| {},
         conversation: |cx| {
             let work = &cx.state.sql;
+            deadline::check(cx, work.started)?;
             let SqlWork { query, table, rejected, .. } = work;
             let rows = work.shown_rows(cx.system().config.preview_rows);
             let resources = &cx.system().resources;
@@ -280,6 +281,7 @@ pub(in crate::data_analyst) fn answerer() -> RoleNode<DataAnalyst> {
         },
         brief: |cx| {
             let work = &cx.state.sql;
+            deadline::check(cx, work.started)?;
             let SqlWork { query, table, rejected, .. } = work;
             let rows = work.shown_rows(cx.system().config.preview_rows);
             let table = table.as_ref().map(|table| table.preview(rows));
@@ -289,7 +291,7 @@ pub(in crate::data_analyst) fn answerer() -> RoleNode<DataAnalyst> {
         conclude: |cx, mut reply| {
             let AnswerReply { answer } = reply.read()?;
             let mut work = cx.state.sql.clone();
-            let Some(table) = &work.table else { return Ok(patch(work)) };
+            let Some(table) = &work.table else { return Ok(patch(cx, work)) };
             let mut known = grounding::asked(cx);
             table.add_evidence(&mut known, work.shown_rows(cx.system().config.preview_rows));
             if work.listing.is_some() {
@@ -303,7 +305,7 @@ pub(in crate::data_analyst) fn answerer() -> RoleNode<DataAnalyst> {
                 work.trace.push(rejected(cx, AgentName::Sql, &wording));
                 work.rejected.push(wording);
             }
-            Ok(patch(work))
+            Ok(patch(cx, work))
         },
     }
 }

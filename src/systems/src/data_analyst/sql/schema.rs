@@ -14,11 +14,13 @@ use super::identifier::IdentifierStyle;
 use super::known_names::KnownTable;
 use super::listing::{SchemaRequest, SchemaScope};
 use super::misplaced_value::NamedValue;
+use super::query::patch;
 use super::schema_linking::{ListedTable, link};
 use super::value_lookup::{ColumnValues, look_up};
 use super::work::SqlWork;
 use crate::data_analyst::DataAnalyst;
 use crate::data_analyst::agent_result::AgentError;
+use crate::data_analyst::deadline;
 use crate::data_analyst::failure::ends_run;
 use crate::data_analyst::plain_wording::asks_for_tables;
 use crate::data_analyst::request::AgentName;
@@ -44,23 +46,14 @@ pub(in crate::data_analyst) async fn read_schema(
     else {
         let message = "no database is connected";
         work.error = Some(AgentError::new("ConfigurationError", message));
-        return Ok(patch(work));
+        return Ok(patch(&cx, work));
     };
-    match cx.call.invoke(cx.tool(&tables).as_ref(), json!({})).await {
+    match deadline::invoke(&cx, work.started, &tables, json!({})).await {
         Ok(found) => describe(&cx, &mut work, &found, (&schema, &query)).await?,
         Err(fault) if ends_run(&fault) => return Err(fault),
-        Err(fault) => {
-            work.trace.push(failure(&cx, AgentName::Sql, &fault));
-            work.error = Some(AgentError::of(&fault));
-        }
+        Err(fault) => work.error = Some(AgentError::of(&fault)),
     }
-    Ok(patch(work))
-}
-
-fn patch(work: SqlWork) -> Patch<State> {
-    let mut patch = Patch::default();
-    patch.set(State::sql, work);
-    patch
+    Ok(patch(&cx, work))
 }
 
 async fn describe(
@@ -77,7 +70,7 @@ async fn describe(
         work.error = Some(AgentError::new("NoTables", message));
         return Ok(());
     }
-    described_names::check(cx, found, schema).await?;
+    described_names::check(cx, work.started, found, schema).await?;
     let question = &cx.input().question;
     let is_about_tables = |name: &str| name.to_lowercase().contains("table");
     let of_data = overview
@@ -92,15 +85,17 @@ async fn describe(
     let mut described = Vec::new();
     for name in &chosen {
         let asked = json!({"tables": [name], "sample_rows": SAMPLE_ROWS});
-        match cx.call.invoke(cx.tool(schema).as_ref(), asked).await {
+        match deadline::invoke(cx, work.started, schema, asked).await {
             Ok(found) => described.extend(found.pointer("/tables/0").cloned()),
             Err(fault) if ends_run(&fault) => return Err(fault),
-            Err(fault) => work.trace.push(failure(cx, AgentName::Sql, &fault)),
+            Err(fault) => {
+                work.trace.push(failure(cx, AgentName::Sql, "table not described", &fault));
+            }
         }
     }
     work.known_tables = overview.iter().map(|table| KnownTable::of(table, &described)).collect();
     let columns: Vec<(String, String)> = described.iter().flat_map(text_columns).collect();
-    let values = look_up(cx, query, &columns).await?;
+    let values = look_up(cx, work.started, query, &columns).await?;
     let values: Vec<_> = columns.into_iter().zip(values).collect();
     work.value_columns = values.iter().map(|((_, column), _)| column.clone()).collect();
     work.named_values = named_values(&values);

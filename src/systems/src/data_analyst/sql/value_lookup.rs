@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use super::identifier::{quoted, quoted_table};
 use super::schema_linking::words;
 use crate::data_analyst::DataAnalyst;
+use crate::data_analyst::deadline;
 use crate::data_analyst::failure::ends_run;
 use crate::data_analyst::tabular::{TabularResult, shown};
 use crate::node::NodeContext;
@@ -36,6 +37,7 @@ pub(super) struct ColumnValues {
 /// Looks up values of text columns, each given as its table and its name.
 pub(super) async fn look_up(
     cx: &NodeContext<DataAnalyst>,
+    started: u64,
     query: &Arc<dyn Tool>,
     columns: &[(String, String)],
 ) -> Result<Vec<ColumnValues>, Fault> {
@@ -48,7 +50,7 @@ pub(super) async fn look_up(
             "SELECT DISTINCT {column} FROM {table} WHERE {column} IS NOT NULL LIMIT {most}"
         );
         let mut values = ColumnValues {
-            groups: texts(cx, query, json!({"query": groups})).await?,
+            groups: texts(cx, started, query, json!({"query": groups})).await?,
             named: Vec::new(),
         };
         values.groups.sort();
@@ -62,7 +64,8 @@ pub(super) async fn look_up(
             let named = format!(
                 "SELECT DISTINCT {column} FROM {table} WHERE lower({column}) IN ({places}) LIMIT 5"
             );
-            values.named = texts(cx, query, json!({"query": named, "parameters": phrases})).await?;
+            let asked = json!({"query": named, "parameters": phrases});
+            values.named = texts(cx, started, query, asked).await?;
         }
         found.push(values);
     }
@@ -72,10 +75,11 @@ pub(super) async fn look_up(
 /// The texts in the first column of a query; none if it fails, which only costs a hint.
 async fn texts(
     cx: &NodeContext<DataAnalyst>,
+    started: u64,
     query: &Arc<dyn Tool>,
     arguments: Json,
 ) -> Result<Vec<String>, Fault> {
-    let rows = match cx.call.invoke(cx.tool(query).as_ref(), arguments).await {
+    let rows = match deadline::invoke(cx, started, query, arguments).await {
         Ok(found) => TabularResult::read(&found).unwrap_or_default().rows,
         Err(fault) if ends_run(&fault) => return Err(fault),
         Err(_) => Vec::new(),

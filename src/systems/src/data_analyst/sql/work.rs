@@ -46,6 +46,8 @@ pub struct CandidateResult {
 pub struct SqlWork {
     /// When it began, in microseconds since the epoch.
     pub started: u64,
+    /// How long it may still work, in milliseconds.
+    pub time_left_ms: usize,
     /// The dialect of the database.
     pub dialect: String,
     /// The tables that the question is about, described for a model.

@@ -1,0 +1,210 @@
+//! The time of an agent: no call of a model or a tool goes past it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use antiphon_core::retry::{Jitter, RetryPolicy};
+use antiphon_core::{Fault, ModelReply, ModelRequest, ToolOutcome, ToolSpec};
+use antiphon_models::ScriptedModel;
+use antiphon_runtime::{CallContext, Clock, ManualClock, Model, Tool};
+use antiphon_systems::data_analyst::{DataAnalyst, TraceEventKind};
+use antiphon_systems::{Outcome, RoleModel, SystemResourcesBuilder, SystemRunner};
+use async_trait::async_trait;
+use serde_json::{Value as Json, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::scene::{Scene, asked, plan, query, said};
+
+const COUNT: &str = "SELECT count(*) AS n FROM orders";
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A model that answers from a script, and never answers a request of one role.
+struct HangingModel {
+    model: Arc<ScriptedModel>,
+    role: &'static str,
+    /// Requests of the role that are answered before, each after so much time.
+    answers: usize,
+    pause: Duration,
+    clock: Arc<ManualClock>,
+    requests: AtomicUsize,
+    hangs: UnboundedSender<()>,
+}
+
+impl HangingModel {
+    fn new(scene: &mut Scene, role: &'static str) -> (Self, UnboundedReceiver<()>) {
+        let (hangs, heard) = unbounded_channel();
+        let (clock, pause) = (Arc::clone(&scene.clock), Duration::ZERO);
+        let requests = AtomicUsize::new(0);
+        (Self { model: scene.model(), role, answers: 0, pause, clock, requests, hangs }, heard)
+    }
+}
+
+#[async_trait]
+impl Model for HangingModel {
+    fn name(&self) -> &'static str {
+        "test:hanging"
+    }
+
+    async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
+        if request.tags.get("role").is_some_and(|role| role == self.role) {
+            if self.requests.fetch_add(1, Ordering::SeqCst) >= self.answers {
+                let _ = self.hangs.send(());
+                std::future::pending::<()>().await;
+            }
+            self.clock.advance(self.pause);
+        }
+        self.model.call(request, cx).await
+    }
+}
+
+/// Both agents, each with its roles.
+fn both() -> Scene {
+    let api = json!({"make_request": true, "method": "GET", "path": "/v1/orders"});
+    Scene::new(&json!({"agent_timeout_s": LIMIT.as_secs()}))
+        .with_api([Ok(json!({"status": 200, "data": {"orders": 3}}))])
+        .role("planner", [plan(&["sql", "api_docs"])])
+        .role("sql_writer", [query(COUNT)])
+        .role("sql_reviewer", [json!({"sql": COUNT})])
+        .role("sql_answerer", [said("There are 3.")])
+        .role("api_planner", [api])
+        .role("api_answerer", [said("The API has 3.")])
+        .role("composer", [said("There are 3.")])
+}
+
+/// DA-57 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn a_model_that_hangs_costs_its_agent_the_time_of_the_agent_and_no_more() {
+    for (role, failed) in [
+        ("sql_writer", Some("sql")),
+        ("sql_reviewer", Some("sql")),
+        ("sql_answerer", None),
+        ("api_planner", Some("api_docs")),
+        ("api_answerer", None),
+    ] {
+        let mut scene = both();
+        let (model, mut hangs) = HangingModel::new(&mut scene, role);
+        let (system, session, clock) =
+            (scene.system_with(Arc::new(model)), scene.session(), Arc::clone(&scene.clock));
+        let question = asked("Count at the endpoint", json!({"trace": true}));
+        let task = tokio::spawn(async move { system.ask(question, session).await });
+        hangs.recv().await;
+        clock.advance(LIMIT);
+        let result = task.await.unwrap().unwrap();
+        assert_eq!(result.outcome, Outcome::Answered, "{role}");
+        for found in &result.output.agent_results {
+            let kind = found.error.as_ref().map(|error| error.kind.as_str());
+            let is_late = failed == Some(found.agent.as_str());
+            assert_eq!(kind, is_late.then_some("Timeout"), "{role}: {found:?}");
+        }
+        let failures = result.output.trace.iter().filter(|event| {
+            event.event_type == TraceEventKind::Error && event.data["type"] == "Timeout"
+        });
+        let told: Vec<&Json> = failures.filter_map(|event| event.data.get("role")).collect();
+        assert_eq!(told, [role], "the trace names the role");
+    }
+}
+
+#[tokio::test]
+async fn a_later_attempt_has_what_is_left_of_the_time() {
+    let mut scene = Scene::new(&json!({"agent_timeout_s": LIMIT.as_secs(), "check_query": false}))
+        .role("sql_writer", [query("SELECT absent FROM orders")])
+        .role("composer", [said("It is not known.")]);
+    let (mut model, mut hangs) = HangingModel::new(&mut scene, "sql_writer");
+    (model.answers, model.pause) = (1, Duration::from_secs(20));
+    let (system, session, clock) =
+        (scene.system_with(Arc::new(model)), scene.session(), Arc::clone(&scene.clock));
+    let task = tokio::spawn(async move { system.ask("How many orders?", session).await });
+    hangs.recv().await;
+    clock.advance(Duration::from_secs(10));
+    let result = task.await.unwrap().unwrap();
+    let error = result.output.agent_results[0].error.as_ref().unwrap();
+    assert_eq!(error.kind, "Timeout");
+    assert_eq!(error.details["attempts"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn attempts_of_an_agent_in_a_role_share_the_time() {
+    let mut scene = Scene::new(&json!({"agent_timeout_s": LIMIT.as_secs(), "check_query": false}))
+        .role("composer", [said("It is not known.")]);
+    let (model, mut hangs) = HangingModel::new(&mut scene, "sql_writer");
+    let model = Arc::new(model);
+    let mut writer = RoleModel::new(Arc::clone(&model) as Arc<dyn Model>);
+    writer.policy.timeout = Some(Duration::from_secs(20));
+    let retry = RetryPolicy { max_attempts: 3, jitter: Jitter::None, ..RetryPolicy::default() };
+    writer.policy.retry = Some(retry);
+    let tools = scene.database.iter().flat_map(crate::scene::CountedTools::tools);
+    let resources = SystemResourcesBuilder::new()
+        .model(Arc::clone(&model) as Arc<dyn Model>)
+        .role("sql_writer", writer)
+        .tools("data_analyst", tools);
+    let system = SystemRunner::<DataAnalyst>::new(scene.config.clone(), resources).unwrap();
+    let (session, clock) = (scene.session(), Arc::clone(&scene.clock));
+    let begun = clock.now();
+    let mut task = tokio::spawn(async move { system.ask("How many orders?", session).await });
+    let result = loop {
+        tokio::select! {
+            result = &mut task => break result.unwrap().unwrap(),
+            _ = hangs.recv() => {}
+            () = tokio::task::yield_now() => {}
+        }
+        if let Some(wake) = clock.next_wake() {
+            clock.advance(wake.since(clock.now()));
+        }
+    };
+    assert_eq!(result.output.agent_results[0].error.as_ref().unwrap().kind, "Timeout");
+    let elapsed = clock.now().since(begun);
+    assert!(elapsed < Duration::from_mins(1), "20 s, a pause, and what is left: {elapsed:?}");
+    assert!(model.requests.load(Ordering::SeqCst) <= 2, "none begins after the time");
+}
+
+/// A tool that never answers.
+struct HangingTool(ToolSpec, UnboundedSender<()>);
+
+#[async_trait]
+impl Tool for HangingTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn call(&self, _: Json, _: &CallContext) -> ToolOutcome {
+        let _ = self.1.send(());
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_hangs_costs_its_agent_the_time_of_the_agent_and_no_more() {
+    for hanging in ["sql_tables", "sql_schema", "sql_query", "api_endpoints", "api_read"] {
+        let mut scene = both();
+        let model = scene.model();
+        let (hangs, mut heard) = unbounded_channel();
+        let tools = scene.database.iter().flat_map(crate::scene::CountedTools::tools);
+        let tools = tools.chain(scene.api.iter().flat_map(crate::scene::ScriptedApi::tools));
+        let tools = tools.map(|tool| {
+            let mut spec = tool.spec().clone();
+            spec.timeout = None;
+            if spec.name == hanging {
+                return Arc::new(HangingTool(spec, hangs.clone())) as Arc<dyn Tool>;
+            }
+            tool
+        });
+        let resources = SystemResourcesBuilder::new()
+            .model(model as Arc<dyn Model>)
+            .tools("data_analyst", tools.collect::<Vec<_>>());
+        let system = SystemRunner::<DataAnalyst>::new(scene.config.clone(), resources).unwrap();
+        let (session, clock) = (scene.session(), Arc::clone(&scene.clock));
+        let question = asked("Count at the endpoint", json!({}));
+        let mut task = tokio::spawn(async move { system.ask(question, session).await });
+        heard.recv().await;
+        clock.advance(LIMIT);
+        let result = tokio::select! {
+            result = &mut task => result.unwrap().unwrap(),
+            _ = heard.recv() => panic!("{hanging} was called after the time"),
+        };
+        assert_eq!(result.outcome, Outcome::Answered, "{hanging}");
+        let late = result.output.agent_results.iter().filter_map(|it| it.error.as_ref());
+        let kinds: Vec<&str> = late.map(|error| error.kind.as_str()).collect();
+        assert_eq!(kinds, ["Timeout"], "{hanging}");
+    }
+}
