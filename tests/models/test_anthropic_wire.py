@@ -6,6 +6,7 @@ read by the types of the official package.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ from anthropic.types import Message, MessageParam, RawMessageStreamEvent, ToolPa
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from pydantic import BaseModel, TypeAdapter
 
-from antiphon import Agent, Orchestrator, models
+from antiphon import Agent, Image, Orchestrator, models
 from antiphon.errors import (
     AntiphonError,
     AuthError,
@@ -26,7 +27,7 @@ from antiphon.errors import (
 )
 from antiphon.models import Model
 from antiphon.systems import Computation, ReviewLoop
-from models.conftest import KEY
+from models.conftest import KEY, PIXEL, plot
 from support.anthropic_server import AnthropicServer
 
 ASKED = "hi größe"
@@ -128,6 +129,30 @@ def test_tools_are_called_and_thinking_goes_back_with_their_results(
     back = sent["messages"][1]["content"]
     assert [block["type"] for block in back] == ["thinking", "tool_use"]
     assert "provider_content" not in str(result.messages)
+
+
+def test_both_clients_send_the_same_image(server: AnthropicServer, client: Anthropic) -> None:
+    source: Any = {
+        "type": "base64",
+        "media_type": "image/png",
+        "data": base64.b64encode(PIXEL).decode(),
+    }
+    parts: Any = [{"type": "text", "text": "What is this?"}, {"type": "image", "source": source}]
+    asked: list[MessageParam] = [{"role": "user", "content": parts}]
+    client.messages.create(model="echo", max_tokens=100, messages=asked)
+    first = server.requests[-1].body
+    result = Agent(name="a", model=ours(server, "echo")).run(["What is this?", Image(PIXEL)])
+    assert result.answer == "you said: What is this?"
+    assert server.requests[-1].body["messages"] == first["messages"]
+
+
+def test_an_image_of_a_tool_is_a_part_of_its_result(server: AnthropicServer) -> None:
+    assert alone(ours(server, "tools"), tools=[plot]).answer == "tool said: a plot of text"
+    sent = server.requests[-1].body
+    SENT.validate_python(sent)
+    [answer] = sent["messages"][-1]["content"]
+    assert answer["type"] == "tool_result"
+    assert [part["type"] for part in answer["content"]] == ["text", "image"]
 
 
 def test_the_last_turn_without_calls_still_defines_the_tools(server: AnthropicServer) -> None:

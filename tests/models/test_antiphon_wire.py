@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import socket
 from typing import Any
 
 import openai
 import pytest
 from openai import OpenAI
-from pydantic import BaseModel
+from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
+from pydantic import BaseModel, TypeAdapter
 
-from antiphon import Agent, Budget, Orchestrator, models
+from antiphon import Agent, Budget, Image, Orchestrator, models
 from antiphon.errors import (
     AntiphonError,
     AuthError,
@@ -22,7 +24,7 @@ from antiphon.errors import (
     ValidationError,
 )
 from antiphon.models import Model
-from models.conftest import KEY
+from models.conftest import KEY, PIXEL, plot
 from support.chat_server import ChatServer
 
 ASKED = "hi größe"
@@ -89,6 +91,34 @@ def test_tools_are_called_and_their_answers_are_heard(server: ChatServer) -> Non
     assert alone(ours(server, "tools"), tools=[population]).answer == "tool said: 4"
     offered = server.requests[-2].body["tools"][0]["function"]
     assert (offered["name"], offered["description"]) == ("population", "Number of inhabitants.")
+
+
+def test_antiphon_and_openai_clients_send_the_same_image(
+    server: ChatServer, client: OpenAI
+) -> None:
+    url = f"data:image/png;base64,{base64.b64encode(PIXEL).decode()}"
+    parts: Any = [
+        {"type": "text", "text": "What is this?"},
+        {"type": "image_url", "image_url": {"url": url}},
+    ]
+    client.chat.completions.create(model="echo", messages=[{"role": "user", "content": parts}])
+    first = server.requests[-1].body
+    result = Agent(name="a", model=ours(server, "echo")).run(["What is this?", Image(PIXEL)])
+    assert result.answer == "you said: What is this?"
+    assert server.requests[-1].body["messages"] == first["messages"]
+
+
+def test_an_image_of_a_tool_follows_its_result_as_the_official_types_have_it(
+    server: ChatServer,
+) -> None:
+    answer = alone(ours(server, "tools"), tools=[plot]).answer
+    assert answer.startswith("tool said: a plot of text\n[part 2 of the result of plot")
+    sent = server.requests[-1].body
+    TypeAdapter(CompletionCreateParamsNonStreaming).validate_python(sent)
+    roles = [message["role"] for message in sent["messages"]]
+    assert roles == ["user", "assistant", "tool", "user"]
+    picture = sent["messages"][-1]
+    assert "image_url" in [part["type"] for part in picture["content"]]
 
 
 def test_a_structured_reply_fits_its_schema(server: ChatServer, client: OpenAI) -> None:

@@ -299,12 +299,20 @@ def _reason(name: str, body: Json) -> str:
     return "tool_calls" if calls else REASONS.get(name, "stop")
 
 
+def _texts(message: Json) -> str:
+    """The text of a message, without its images."""
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return " ".join(part["text"] for part in content if part["type"] == "text")
+
+
 def _message(name: str, body: Json) -> Json:
-    last = body["messages"][-1]
-    said = last.get("content") or ""
+    said = _texts(body["messages"][-1])
     message: Json = {"role": "assistant", "content": f"you said: {said}", "refusal": None}
-    if name == "tools" and last["role"] == "tool":
-        message["content"] = f"tool said: {said}"
+    answers = [one for one in body["messages"] if one["role"] == "tool"]
+    if name == "tools" and answers:
+        message["content"] = f"tool said: {_texts(answers[-1])}"
     elif name == "tools":
         calls = [_call(index, tool) for index, tool in enumerate(body.get("tools", []))]
         message.update(content=None, tool_calls=calls)
