@@ -294,7 +294,7 @@ class Context:
         """
         The names of the nodes that lead here, its own last.
         """
-    def pause(self, /, question: Any, asker: str | None = None) -> BaseException:
+    def pause(self, /, question: Any, question_id: str | None = None) -> BaseException:
         """
         What carries a question out of the node, to be raised; one of a run that the node has
         started has its id there. The node pauses for it, and begins again once it is answered.
@@ -377,7 +377,7 @@ class Effect:
         """
         Whether it is a call of the node that `context` is of.
         """
-    def keep_question(self, /, question: Any, asker: str | None = None) -> None:
+    def keep_question(self, /, question: Any, question_id: str | None = None) -> None:
         """
         Keeps a question without an answer that part of the call has asked.
         """

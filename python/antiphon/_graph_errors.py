@@ -87,7 +87,7 @@ class GraphInterrupt(GraphBubbleUp):
         return self.interrupts[0].value
 
     @property
-    def __antiphon_asker__(self) -> str:
+    def __antiphon_question_id__(self) -> str:
         """The question's id, if a nested graph asks it."""
         return str(self.interrupts[0].id) if self.interrupts else ""
 

@@ -24,14 +24,14 @@ _Pause = TypeVar("_Pause", bound=BaseException)
 class Interrupted(BaseException):
     """Carries a question out of a node; no error, and not to be caught.
 
-    It is no ``Exception``, so that a broad handler in a node does not swallow it. `asker` is the
+    It is no ``Exception``, so that a broad handler in a node does not swallow it. `question_id` is the
     id of a question that a nested run asks.
     """
 
-    def __init__(self, question: object, asker: str | None = None) -> None:
+    def __init__(self, question: object, question_id: str | None = None) -> None:
         super().__init__("the run pauses for an answer")
         self.__antiphon_question__ = question
-        self.__antiphon_asker__ = asker
+        self.__antiphon_question_id__ = question_id
 
 
 class NodeInterrupted(Exception):
@@ -43,7 +43,7 @@ class NodeInterrupted(Exception):
     def __init__(self, pause: Interrupted) -> None:
         super().__init__("the run pauses for an answer")
         self.__antiphon_question__ = pause.__antiphon_question__
-        self.__antiphon_asker__ = pause.__antiphon_asker__
+        self.__antiphon_question_id__ = pause.__antiphon_question_id__
 
 
 class CallScope:
@@ -73,11 +73,11 @@ class CallScope:
         effect = self._effect()
         return effect is not None and effect.is_of(ctx)
 
-    def keep(self, question: object, asker: str | None) -> None:
+    def keep(self, question: object, question_id: str | None) -> None:
         """Keeps what is asked within the call."""
         effect = self._effect()
         if effect is not None:
-            effect.keep_question(question, asker)
+            effect.keep_question(question, question_id)
 
     def next_id(self) -> str:
         """The id of the next question that is asked within the call."""
@@ -95,11 +95,11 @@ def scope_key(ctx: Context) -> str | None:
     return None if scope is None else scope.key
 
 
-def keep_question(ctx: Context, question: object, asker: str | None) -> None:
+def keep_question(ctx: Context, question: object, question_id: str | None) -> None:
     """Records an unanswered question in the enclosing calls of a node."""
     for scope in _SCOPES.get():
         if scope.is_of(ctx):
-            scope.keep(question, asker)
+            scope.keep(question, question_id)
 
 
 def pause_in(left: BaseException, kind: type[_Pause]) -> _Pause | None:

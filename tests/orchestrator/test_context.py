@@ -36,7 +36,7 @@ class Greeter(Agent[Session, str]):
         return f"hello {ctx.context.user}"
 
 
-class Asker(Agent[Session, str]):
+class Asks(Agent[Session, str]):
     tools = (whoami,)
 
     def act(self, state: Any, ctx: AgentContext[Session]) -> str:
@@ -151,9 +151,9 @@ def test_a_tool_of_code_says_what_it_lacks() -> None:
 
 def test_a_resumed_run_gets_its_context_again(tmp_path: Path) -> None:
     store = f"sqlite:{tmp_path / 'runs.db'}"
-    paused = Orchestrator([Asker()], checkpointer=store).run("q", thread="t", context=ADA)
+    paused = Orchestrator([Asks()], checkpointer=store).run("q", thread="t", context=ADA)
     assert paused.outcome == "paused"
-    team = Orchestrator([Asker()], checkpointer=store)
+    team = Orchestrator([Asks()], checkpointer=store)
     with pytest.raises(ValidationError, match="whoami") as caught:
         team.resume("t", "yes")
     assert caught.value.code == "context_missing"
@@ -161,7 +161,7 @@ def test_a_resumed_run_gets_its_context_again(tmp_path: Path) -> None:
 
 
 def test_a_run_in_this_process_keeps_its_context_or_takes_another() -> None:
-    team = Orchestrator([Asker()])
+    team = Orchestrator([Asks()])
     assert team.resume(team.run("q", context=ADA), "yes").answer == "yes: ada"
     paused = team.run("q", context=ADA)
     assert team.resume(paused, "yes", context=Session("eve")).answer == "yes: eve"
@@ -198,7 +198,7 @@ def test_a_team_in_a_graph_sees_the_context_of_the_graph() -> None:
 
 def test_the_context_is_neither_stored_nor_shown(tmp_path: Path) -> None:
     file = tmp_path / "runs.db"
-    team = Orchestrator([Asker()], checkpointer=f"sqlite:{file}", name="shown")
+    team = Orchestrator([Asks()], checkpointer=f"sqlite:{file}", name="shown")
     paused = team.run("q", thread="t", context=ADA)
     result = team.resume(paused, "yes", context=ADA)
     shown = [repr(result), str(result.events), json.dumps(result.to_dict()), result.to_json()]

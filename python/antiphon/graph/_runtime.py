@@ -198,7 +198,7 @@ def pausing() -> Iterator[None]:
     try:
         yield
     except Interrupted as pause:
-        asked = Interrupt(pause.__antiphon_question__, pause.__antiphon_asker__ or "")
+        asked = Interrupt(pause.__antiphon_question__, pause.__antiphon_question_id__ or "")
         raise GraphInterrupt.carrying(asked) from None
 
 

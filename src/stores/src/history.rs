@@ -370,7 +370,7 @@ impl<V: Value> EntryFold<V> {
             if let CommitChange::Asked(task, question) = &commit.change {
                 let key = commit.within.first().map_or(task.key, |level| level.key);
                 let asked = view.asked.entry(key).or_default();
-                asked.retain(|(asker, _)| *asker != task.key);
+                asked.retain(|(task_key, _)| *task_key != task.key);
                 asked.push((task.key, Question::clone(question)));
             }
         }

@@ -327,12 +327,12 @@ impl RunState {
         let name = node.map(|node| engine.get().graph.node_name(Some(node)));
         if let Some(question) = question_of(&error, py) {
             let question = Object(question.unbind());
-            let asker = name.as_deref().unwrap_or_default();
-            let fits = |values: &ObjectCodec| storable::question_fits(values, &question, asker);
+            let asking_node = name.as_deref().unwrap_or_default();
+            let fits = |values: &ObjectCodec| storable::question_fits(values, &question, asking_node);
             return match self.values_codec().map(fits) {
                 Some(Err(fault)) => TaskOutcome::failed(fault),
-                _ => match asker_of(&error, py) {
-                    Some(asker) => TaskOutcome::Relay(asker, question),
+                _ => match question_id_of(&error, py) {
+                    Some(question_id) => TaskOutcome::Relay(question_id, question),
                     None => TaskOutcome::Ask(question),
                 },
             };
@@ -404,11 +404,11 @@ fn failed(failure: Failure) -> TaskOutcome<Object> {
 
 /// The id of the question that an exception carries, if a run that the node has
 /// started asks it.
-fn asker_of(error: &PyErr, py: Python<'_>) -> Option<String> {
+fn question_id_of(error: &PyErr, py: Python<'_>) -> Option<String> {
     let pause = py.import(intern!(py, "antiphon._pause")).ok()?;
     let found = pause.call_method1(intern!(py, "question_in"), (error.value(py),)).ok()?;
-    let asker = found.getattr_opt(intern!(py, "__antiphon_asker__")).ok().flatten()?;
-    asker.extract::<String>().ok().filter(|asker| !asker.is_empty())
+    let question_id = found.getattr_opt(intern!(py, "__antiphon_question_id__")).ok().flatten()?;
+    question_id.extract::<String>().ok().filter(|question_id| !question_id.is_empty())
 }
 
 /// What an exception asks, if it pauses the run: also if a group of tasks brings

@@ -168,19 +168,19 @@ impl Context {
         let cx = slf.get().task()?;
         match cx.answers.get(cx.asked.fetch_add(1, Ordering::Relaxed)) {
             Some(answer) => Ok(answer.0.clone_ref(slf.py())),
-            None => Err(Self::raised(slf, &Question { value: question, asker: None })?),
+            None => Err(Self::raised(slf, &Question { value: question, question_id: None })?),
         }
     }
 
     /// What carries a question out of the node, to be raised; one of a run that the node has
     /// started has its id there. The node pauses for it, and begins again once it is answered.
-    #[pyo3(signature = (question, asker=None))]
+    #[pyo3(signature = (question, question_id=None))]
     fn pause(
         slf: &Bound<'_, Self>,
         question: Py<PyAny>,
-        asker: Option<String>,
+        question_id: Option<String>,
     ) -> PyResult<Py<PyBaseException>> {
-        let raised = Self::raised(slf, &Question { value: question, asker })?;
+        let raised = Self::raised(slf, &Question { value: question, question_id })?;
         Ok(raised.into_value(slf.py()))
     }
 

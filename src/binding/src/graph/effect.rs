@@ -267,9 +267,9 @@ impl Effect {
     }
 
     /// Keeps a question without an answer that part of the call has asked.
-    #[pyo3(signature = (question, asker=None))]
-    fn keep_question(&self, py: Python<'_>, question: Py<PyAny>, asker: Option<String>) {
-        self.question.keep(py, &Question { value: question, asker });
+    #[pyo3(signature = (question, question_id=None))]
+    fn keep_question(&self, py: Python<'_>, question: Py<PyAny>, question_id: Option<String>) {
+        self.question.keep(py, &Question { value: question, question_id });
     }
 
     /// The call has returned a value, which is what the node gets: that of a tool without known

@@ -17,26 +17,26 @@ pub(crate) struct UnansweredQuestion(OnceLock<Question>);
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) value: Py<PyAny>,
-    pub(crate) asker: Option<String>,
+    pub(crate) question_id: Option<String>,
 }
 
 impl Question {
     fn clone_ref(&self, py: Python<'_>) -> Self {
-        Self { value: self.value.clone_ref(py), asker: self.asker.clone() }
+        Self { value: self.value.clone_ref(py), question_id: self.question_id.clone() }
     }
 
     /// What carries it out of a node.
     fn raised(&self, py: Python<'_>) -> PyResult<PyErr> {
         let kind =
             py.import(intern!(py, "antiphon._pause"))?.getattr(intern!(py, "Interrupted"))?;
-        Ok(PyErr::from_value(kind.call1((&self.value, self.asker.as_deref()))?))
+        Ok(PyErr::from_value(kind.call1((&self.value, self.question_id.as_deref()))?))
     }
 
     /// The same, known to the call of the node that the code around here is part of.
     pub(crate) fn raised_in(&self, context: &Bound<'_, PyAny>) -> PyResult<PyErr> {
         let py = context.py();
         let pause = py.import(intern!(py, "antiphon._pause"))?;
-        let about = (context, &self.value, self.asker.as_deref());
+        let about = (context, &self.value, self.question_id.as_deref());
         pause.call_method1(intern!(py, "keep_question"), about)?;
         self.raised(py)
     }
@@ -53,7 +53,7 @@ fn carries_question(py: Python<'_>, error: &PyErr) -> bool {
     let carried = || {
         let pause = py.import(intern!(py, "antiphon._pause"))?;
         let found = pause.call_method1(intern!(py, "question_in"), (error.value(py),))?;
-        found.hasattr(intern!(py, "__antiphon_asker__"))
+        found.hasattr(intern!(py, "__antiphon_question_id__"))
     };
     carried().unwrap_or(false)
 }

@@ -17,12 +17,12 @@ use crate::value::Value;
 
 impl<V: Value> Run<V> {
     /// A task asks a question. The others of its superstep continue.
-    pub(super) fn pause(&mut self, scope: u32, slot: u32, (asker, value): AskedQuestion<V>) {
+    pub(super) fn pause(&mut self, scope: u32, slot: u32, (question_id, value): AskedQuestion<V>) {
         let seed = self.scopes.task_seed(scope, slot);
         let path = self.scopes.path(scope, slot).iter().map(ToString::to_string).collect();
         let Some(record) = self.scopes.record(scope, slot) else { return };
         let answers = record.extra().answers.len();
-        let id = asker.unwrap_or_else(|| Question::<V>::own_id(seed, answers));
+        let id = question_id.unwrap_or_else(|| Question::<V>::own_id(seed, answers));
         let question = Question { id, path, value };
         let before = self.queue.trace_position();
         let Self { scopes, queue } = self;

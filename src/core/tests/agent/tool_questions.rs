@@ -24,7 +24,7 @@ use crate::support::{BEGIN, Call, Play, Script, fault, options, play};
 type Calls = Arc<Mutex<Vec<(String, Vec<Value>)>>>;
 
 /// Its tools ask as many questions as `wanted` says, and return the answers.
-fn asker(
+fn asking_agent(
     tools: Vec<AgentTool>,
     replies: Vec<ModelReply>,
     wanted: fn(&str) -> usize,
@@ -57,7 +57,7 @@ fn once(_: &str) -> usize {
 #[test]
 fn the_call_is_made_again_with_the_answer_and_counts_once() {
     let (graph, script, calls) =
-        asker(vec![tool("book", External)], vec![asks(&["book"]), says("done")], once);
+        asking_agent(vec![tool("book", External)], vec![asks(&["book"]), says("done")], once);
     let mut play = play(&graph, script);
     let questions = play.pauses();
     let [question] = questions.as_slice() else { panic!("{questions:?}") };
@@ -81,7 +81,7 @@ fn the_call_is_made_again_with_the_answer_and_counts_once() {
 #[test]
 fn several_questions_of_a_call_are_answered_in_order() {
     let (graph, script, calls) =
-        asker(vec![tool("book", Read)], vec![asks(&["book"]), says("done")], |_| 3);
+        asking_agent(vec![tool("book", Read)], vec![asks(&["book"]), says("done")], |_| 3);
     let mut play = play(&graph, script);
     for nth in 0..3 {
         let questions = play.pauses();
@@ -98,7 +98,7 @@ fn several_questions_of_a_call_are_answered_in_order() {
 fn questions_of_one_turn_are_asked_together_and_only_answered_calls_are_made_again() {
     let tools = vec![tool("one", Read), tool("two", Read), tool("quick", Read)];
     let turns = vec![asks(&["one", "quick", "two"]), says("done")];
-    let (graph, script, calls) = asker(tools, turns, |name| usize::from(name != "quick"));
+    let (graph, script, calls) = asking_agent(tools, turns, |name| usize::from(name != "quick"));
     let mut play = play(&graph, script);
     let questions = play.pauses();
     let values: Vec<_> = questions.iter().map(|question| question.value.clone()).collect();
@@ -115,7 +115,7 @@ fn questions_of_one_turn_are_asked_together_and_only_answered_calls_are_made_aga
 #[test]
 fn calls_with_equal_arguments_ask_separately() {
     let turns = vec![asks(&["one", "one"]), asks(&["one"]), says("done")];
-    let (graph, script, calls) = asker(vec![tool("one", Read)], turns, once);
+    let (graph, script, calls) = asking_agent(vec![tool("one", Read)], turns, once);
     let mut play = play(&graph, script);
     let questions = play.pauses();
     assert_eq!(questions.len(), 2);
@@ -137,7 +137,7 @@ fn calls_with_equal_arguments_ask_separately() {
 fn a_call_with_side_effects_waits_for_the_answer_of_one_before_it() {
     let tools = vec![tool("one", External), tool("two", External)];
     let turns = vec![asks(&["one", "two"]), says("done")];
-    let (graph, script, calls) = asker(tools, turns, |name| usize::from(name == "one"));
+    let (graph, script, calls) = asking_agent(tools, turns, |name| usize::from(name == "one"));
     let mut play = play(&graph, script);
     let questions = play.pauses();
     assert_eq!(made(&calls).len(), 1);
@@ -151,10 +151,10 @@ fn a_call_with_side_effects_waits_for_the_answer_of_one_before_it() {
 fn another_process_continues_with_the_answer() {
     for side_effect in [Read, External] {
         let turns = || vec![asks(&["book"]), says("done")];
-        let (graph, script, _) = asker(vec![tool("book", side_effect)], turns(), |_| 2);
+        let (graph, script, _) = asking_agent(vec![tool("book", side_effect)], turns(), |_| 2);
         let mut play = stored(&graph, script);
         let questions = play.pauses();
-        let (_, script, calls) = asker(vec![tool("book", side_effect)], turns(), |_| 2);
+        let (_, script, calls) = asking_agent(vec![tool("book", side_effect)], turns(), |_| 2);
         let recovered = folded(&graph, &play);
         assert!(recovered.is_paused());
         let mut later = resumed(&graph, script, recovered, &[(&questions[0], json!("one"))]);
@@ -174,10 +174,10 @@ fn another_process_continues_with_the_answer() {
 fn another_process_does_not_repeat_a_call_that_still_waits() {
     let tools = || vec![tool("one", Read), tool("two", Read)];
     let turns = || vec![asks(&["one", "two"]), says("done")];
-    let (graph, script, _) = asker(tools(), turns(), once);
+    let (graph, script, _) = asking_agent(tools(), turns(), once);
     let mut play = stored(&graph, script);
     let questions = play.pauses();
-    let (_, script, calls) = asker(tools(), turns(), once);
+    let (_, script, calls) = asking_agent(tools(), turns(), once);
     let recovered = folded(&graph, &play);
     let mut later = resumed(&graph, script, recovered, &[(&questions[1], json!("second"))]);
     assert_eq!(later.pauses(), questions[..1], "it keeps its id");
@@ -197,14 +197,14 @@ fn another_process_does_not_repeat_a_call_that_still_waits() {
 fn of_equal_calls_each_keeps_its_answer_in_another_process() {
     for side_effect in [Read, External] {
         let turns = || vec![asks(&["one", "one"]), says("done")];
-        let (graph, script, _) = asker(vec![tool("one", side_effect)], turns(), once);
+        let (graph, script, _) = asking_agent(vec![tool("one", side_effect)], turns(), once);
         let mut recovered = RecoveredRun::new(&graph);
         let mut play = stored(&graph, script);
         for given in ["given first", "given last"] {
             // Both ask at once if the tool has no side effects; the last one is answered first.
             let questions = play.pauses();
             let question = questions.last().unwrap();
-            let (_, script, _) = asker(vec![tool("one", side_effect)], turns(), once);
+            let (_, script, _) = asking_agent(vec![tool("one", side_effect)], turns(), once);
             for commit in std::mem::take(&mut play.commits) {
                 recovered.fold(&graph, commit).unwrap();
             }
@@ -224,13 +224,13 @@ fn of_equal_calls_each_keeps_its_answer_in_another_process() {
 fn a_budget_counts_a_call_that_waits_once_however_often_its_run_is_resumed() {
     let tools = || vec![tool("one", Read), tool("two", Read)];
     let turns = || vec![asks(&["one", "none", "two"]), says("done")];
-    let (graph, script, _) = asker(tools(), turns(), once);
+    let (graph, script, _) = asking_agent(tools(), turns(), once);
     let limits = Limits { tool_calls: Some(3), ..Limits::default() };
     let limited = || Options { commits: true, limits: limits.clone(), ..options() };
     let mut play = Play::with(&graph, script, json!({}), limited());
     let questions = play.pauses();
     assert_eq!((questions.len(), play.run.budget().spent().tool_calls), (2, 3));
-    let (_, script, calls) = asker(tools(), turns(), once);
+    let (_, script, calls) = asking_agent(tools(), turns(), once);
     let mut recovered = folded(&graph, &play);
     answer(&graph, &mut recovered, &[(&questions[1], json!("second"))]);
     let run = Run::resume(graph, recovered, limited(), BEGIN);
@@ -248,7 +248,7 @@ fn a_budget_counts_a_call_that_waits_once_however_often_its_run_is_resumed() {
 #[test]
 fn another_attempt_of_the_agent_asks_under_another_id() {
     let turns = vec![asks(&["book"]), says("done")];
-    let (_, asking, _) = asker(vec![tool("book", Read)], turns, once);
+    let (_, asking, _) = asking_agent(vec![tool("book", Read)], turns, once);
     let mut graph = Graph::builder("again");
     for key in ["text", "value", "uses", "turns"] {
         graph.channel(key, Reducer::Set);
@@ -283,7 +283,7 @@ fn another_attempt_of_the_agent_asks_under_another_id() {
 #[test]
 fn a_call_is_approved_once_although_its_tool_asks() {
     let tools = vec![needs(Approval::Person, "pay", External)];
-    let (graph, script, calls) = asker(tools, vec![asks(&["pay"]), says("done")], once);
+    let (graph, script, calls) = asking_agent(tools, vec![asks(&["pay"]), says("done")], once);
     let mut play = play(&graph, script);
     let proposal = play.pauses();
     assert_eq!(proposal[0].value["type"], "antiphon.approval");
@@ -303,7 +303,7 @@ fn a_tool_that_may_be_called_once_may_ask() {
     let mut limited = tool("book", Read);
     limited.spec.max_calls = Some(1);
     let turns = vec![asks(&["book"]), says("done")];
-    let (graph, script, _) = asker(vec![limited], turns, once);
+    let (graph, script, _) = asking_agent(vec![limited], turns, once);
     let mut play = play(&graph, script);
     let question = play.pauses();
     play.run.answer(&question[0].id, json!("yes"), play.now).unwrap();
