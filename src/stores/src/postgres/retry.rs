@@ -33,18 +33,18 @@ impl RetrySchedule {
         self.timeout.saturating_sub(spent)
     }
 
-    /// Waits until the next attempt is due; `haste` shortens the deadline.
+    /// Waits until the next attempt is due; `time_limit` shortens the deadline.
     ///
     /// # Errors
     /// The fault to report, once the deadline is over.
     pub(super) async fn pause(
         &mut self,
         fault: PostgresFault,
-        haste: Option<Duration>,
+        time_limit: Option<Duration>,
     ) -> Result<(), Fault> {
         self.attempts += 1;
         let spent = self.since.get_or_insert_with(Instant::now).elapsed();
-        let timeout = haste.map_or(self.timeout, |haste| haste.min(self.timeout));
+        let timeout = time_limit.map_or(self.timeout, |time_limit| time_limit.min(self.timeout));
         if spent >= timeout {
             return Err(fault.after(self.attempts, spent));
         }

@@ -88,14 +88,14 @@ impl<J> JobQueue<J> {
 
 impl<J> Producer<J> {
     /// Puts work in. If the consumer is gone, the work is dropped.
-    pub(super) fn put(&self, job: J, haste: FlushMode) {
+    pub(super) fn put(&self, job: J, flush_mode: FlushMode) {
         let mut state = self.0.lock();
         if state.closed {
             drop(state);
             return drop(job);
         }
         state.jobs.push_back(job);
-        state.due |= haste == FlushMode::Now || state.jobs.len() >= ENOUGH;
+        state.due |= flush_mode == FlushMode::Now || state.jobs.len() >= ENOUGH;
         self.0.announce(state);
     }
 

@@ -103,9 +103,9 @@ impl WriterThread {
         }
     }
 
-    pub(super) fn append(&self, batch: EntryBatch, now: Time, haste: FlushMode) -> StoreFuture<()> {
+    pub(super) fn append(&self, batch: EntryBatch, now: Time, flush_mode: FlushMode) -> StoreFuture<()> {
         let size: usize = batch.entries.iter().map(|entry| entry.body.len()).sum();
-        if haste == FlushMode::Now
+        if flush_mode == FlushMode::Now
             && size <= AT_ONCE
             && let Some(done) =
                 self.at_once(&|file| super::statements::append(file, &[&batch], now))
@@ -115,7 +115,7 @@ impl WriterThread {
         let (sender, answer) = oneshot::channel();
         self.put(
             SqliteJob::Write(WriteJob::Append(PendingBatch { batch, now, reply: sender })),
-            haste,
+            flush_mode,
         );
         let name = Arc::clone(&self.name);
         Box::pin(async move {
@@ -170,10 +170,10 @@ impl WriterThread {
         })
     }
 
-    fn put(&self, job: SqliteJob, haste: FlushMode) {
+    fn put(&self, job: SqliteJob, flush_mode: FlushMode) {
         // If there is no thread, the reply reports it.
         if let Some(jobs) = self.jobs.as_ref().filter(|_| self.is_own()) {
-            jobs.put(job, haste);
+            jobs.put(job, flush_mode);
         }
     }
 }
