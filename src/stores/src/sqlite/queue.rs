@@ -42,7 +42,7 @@ struct QueueState<J> {
     jobs: VecDeque<J>,
     /// Whether the queued work is due.
     due: bool,
-    doer: ConsumerState,
+    consumer: ConsumerState,
     closed: bool,
 }
 
@@ -61,7 +61,7 @@ enum ConsumerState {
 /// Both ends of a queue that delays work for up to `delay`.
 pub(super) fn queue<J>(delay: Duration) -> (Producer<J>, Consumer<J>) {
     let state =
-        QueueState { jobs: VecDeque::new(), due: false, doer: ConsumerState::Work, closed: false };
+        QueueState { jobs: VecDeque::new(), due: false, consumer: ConsumerState::Work, closed: false };
     let queue = Arc::new(JobQueue { state: Mutex::new(state), news: Condvar::new(), delay });
     (Producer(Arc::clone(&queue)), Consumer { queue, taken: VecDeque::new() })
 }
@@ -73,7 +73,7 @@ impl<J> JobQueue<J> {
 
     /// Wakes the consumer if it waits for the new state.
     fn announce(&self, state: MutexGuard<'_, QueueState<J>>) {
-        let wakes = match state.doer {
+        let wakes = match state.consumer {
             ConsumerState::Work | ConsumerState::Rest => false,
             ConsumerState::Sleep => true,
             ConsumerState::Doze => state.due || state.closed,
@@ -102,7 +102,7 @@ impl<J> Producer<J> {
     /// Whether all work that somebody waits for is done.
     pub(super) fn is_idle(&self) -> bool {
         let state = self.0.lock();
-        let is_free = matches!(state.doer, ConsumerState::Sleep | ConsumerState::Rest);
+        let is_free = matches!(state.consumer, ConsumerState::Sleep | ConsumerState::Rest);
         state.jobs.is_empty() && is_free && !state.closed
     }
 
@@ -136,15 +136,15 @@ impl<J> Consumer<J> {
                     return None;
                 }
                 if !std::mem::replace(&mut rested, true) {
-                    state.doer = ConsumerState::Rest;
+                    state.consumer = ConsumerState::Rest;
                     drop(state);
                     rest();
                     state = self.queue.lock();
-                    state.doer = ConsumerState::Work;
+                    state.consumer = ConsumerState::Work;
                     continue;
                 }
                 rested = false;
-                state.doer = ConsumerState::Sleep;
+                state.consumer = ConsumerState::Sleep;
                 state = news.wait(state).unwrap_or_else(PoisonError::into_inner);
             } else {
                 let now = Instant::now();
@@ -153,11 +153,11 @@ impl<J> Consumer<J> {
                     drop(state);
                     return self.more();
                 }
-                state.doer = ConsumerState::Doze;
+                state.consumer = ConsumerState::Doze;
                 let waited = news.wait_timeout(state, until - now);
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
-            state.doer = ConsumerState::Work;
+            state.consumer = ConsumerState::Work;
         }
     }
 
