@@ -99,7 +99,7 @@ def test_what_a_long_run_did_not_reach_is_left_blank(
 
 
 def test_a_run_ends_when_it_has_taken_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thread, "PATIENCE", 0.0)
+    monkeypatch.setattr(thread, "TIMEOUT", 0.0)
     engine = Engine(OURS)
     assert len(thread.grow(engine, 100, thread.Keeping(None)).ticks) == 1
 

@@ -21,7 +21,7 @@ from typing import Annotated, Any, TypedDict
 
 from bench.engine import CONFIG, Engine
 
-PATIENCE = 150.0
+TIMEOUT = 150.0
 """Seconds after which a run ends, however many steps are left."""
 
 SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
@@ -130,7 +130,7 @@ def loop(engine: Engine, steps: int, kept: Any) -> tuple[Any, list[float]]:
     def node(state: Any) -> Any:
         ticks.append(perf_counter())
         added = {"messages": [message(len(ticks))]}
-        goes_on = len(ticks) < steps and ticks[-1] - ticks[0] < PATIENCE
+        goes_on = len(ticks) < steps and ticks[-1] - ticks[0] < TIMEOUT
         return command(update=added, goto="n" if goes_on else end)
 
     builder = engine.impl.StateGraph(State)

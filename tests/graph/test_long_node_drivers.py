@@ -11,7 +11,7 @@ import pytest
 from antiphon._antiphon import current_context
 from antiphon.errors import RunCancelled
 from antiphon.graph import END, START, RetryPolicy, StateGraph
-from graph.test_long_nodes import PATIENCE, Signal, beside
+from graph.test_long_nodes import TIMEOUT, Signal, beside
 from support.oracle import Impl
 from support.states import Log, Update
 from support.waiting import happens, take_time
@@ -49,7 +49,7 @@ def test_the_result_of_an_inline_node_is_not_kept_back(impl: Impl) -> None:
 def test_the_caller_is_let_in_between_inline_nodes(impl: Impl) -> None:
     """A loop of inline nodes continues until the caller's thread has made the next call."""
     seen = threading.Event()
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT
 
     def after(state: Any) -> Update:
         seen.set()
@@ -77,7 +77,7 @@ def test_no_call_is_made_any_more_for_a_run_that_was_cancelled(impl: Impl) -> No
         canceller = threading.Thread(target=run.cancel, args=("enough",))
         canceller.start()
         canceller.join()
-        happens(lambda: run.outcome != "running", PATIENCE)
+        happens(lambda: run.outcome != "running", TIMEOUT)
 
     async def third(state: Any) -> None:
         order.append("third")

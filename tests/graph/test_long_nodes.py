@@ -21,7 +21,7 @@ from support.states import Log, Update
 from support.waiting import forever
 
 TESTS = Path(__file__).resolve().parents[1]
-PATIENCE = 20.0  # seconds, of a wait that ends at once unless the test fails
+TIMEOUT = 20.0  # seconds, of a wait that ends at once unless the test fails
 
 
 class Signal:
@@ -33,7 +33,7 @@ class Signal:
 
     def long(self, state: Any) -> Update:
         """Say whether the event came."""
-        return {"log": ["in time" if self._event.wait(PATIENCE) else "too late"]}
+        return {"log": ["in time" if self._event.wait(TIMEOUT) else "too late"]}
 
 
 def beside(impl: Impl, long: Callable[[Any], Any], *others: tuple[str, Any], **options: Any) -> Any:

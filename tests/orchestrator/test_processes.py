@@ -18,7 +18,7 @@ from orchestrator.other_process import CRASHED, Greet, asking, working
 from support.waiting import happens
 
 OTHER = Path(__file__).with_name("other_process.py")
-PATIENCE = 30
+TIMEOUT = 30
 
 on_linux = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="elsewhere a thread is free only after its term"
@@ -177,7 +177,7 @@ def test_ctrl_c_leaves_the_thread_free_and_resumable(place: Place) -> None:
     process = place.start("hold")
     place.wait_for("work held")
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=PATIENCE)
+    process.communicate(timeout=TIMEOUT)
     assert process.returncode != 0
     team = place.team()
     held = team.state("held")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 pytestmark = pytest.mark.filterwarnings("ignore:code runs in a sandbox without")
-_PATIENCE = 60
+_TIMEOUT = 60
 _LONG = Limits(wall=120)
 
 
@@ -38,7 +38,7 @@ def _left(before: Iterable[int], engine: str) -> set[int]:
     def left() -> set[int]:
         return descendants(os.getpid()).keys() - before
 
-    happens(lambda: not left(), seconds=_PATIENCE if engine == "monty" else 0)
+    happens(lambda: not left(), seconds=_TIMEOUT if engine == "monty" else 0)
     return left()
 
 
@@ -57,11 +57,11 @@ def test_sessions_runs_and_spares_end_and_waiters_get_an_error(boxes: Boxes) -> 
     idle.run("kept = 1")
     waiting = [_running(box, box.run), _running(box, busy.run)]
     for _ in waiting:
-        assert begun.acquire(timeout=_PATIENCE)
+        assert begun.acquire(timeout=_TIMEOUT)
     box.close()
     assert not _left(before, box.engine)
     for thread, found in waiting:
-        thread.join(_PATIENCE)
+        thread.join(_TIMEOUT)
         [result] = found
         assert (result.error.kind, result.error.code) == ("closed", "sandbox_closed")
         with pytest.raises(SandboxCancelled):
@@ -103,7 +103,7 @@ def test_a_sandbox_is_closed_while_it_starts(engine: Any) -> None:
         pass
     box.close()
     assert not descendants(os.getpid()).keys() - before
-    thread.join(_PATIENCE)
+    thread.join(_TIMEOUT)
     assert found[0].error.code == "sandbox_closed"
 
 
@@ -141,5 +141,5 @@ print("leaves", flush=True)
 def test_an_interpreter_that_exits_leaves_no_worker(engine: str) -> None:
     command = [sys.executable, "-W", "ignore", "-c", _EXITS, engine]
     # A process that is left would keep its end of the pipe open.
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
     assert (done.returncode, done.stdout) == (0, "leaves\n"), done.stderr

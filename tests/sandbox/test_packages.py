@@ -22,7 +22,7 @@ from support.engines import needs
 from support.torture import rounds
 
 _BESIDE = Path(sys.prefix) / "beside"
-_PATIENCE = 300
+_TIMEOUT = 300
 _OLD = ["matplotlib==3.7.5 numpy==1.26.4"]
 _MORE = ["matplotlib==3.8.4 numpy==1.26.4", "matplotlib==3.9.4", "matplotlib==3.10.8"]
 _RUN = """
@@ -53,7 +53,7 @@ def _beside(wanted: str) -> Path:
             [*command, *options, *wanted.split()],
             capture_output=True,
             text=True,
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT,
             check=False,
         )
         if done.returncode:
@@ -70,7 +70,7 @@ def _reaches_index() -> bool:
     asked = subprocess.run(
         [sys.executable, "-m", "pip", "index", "versions", "pip"],
         capture_output=True,
-        timeout=_PATIENCE,
+        timeout=_TIMEOUT,
         env={**os.environ, "PIP_FIND_LINKS": ""},
         check=False,
     )
@@ -128,7 +128,7 @@ def _run(packages: list[str], code: str, beside: str | None = None, **limits: An
         [sys.executable, "-c", _RUN, json.dumps([packages, code, limits])],
         capture_output=True,
         text=True,
-        timeout=_PATIENCE,
+        timeout=_TIMEOUT,
         env={**os.environ, **path},
         check=False,
     )

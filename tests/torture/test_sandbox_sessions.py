@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = needs("process")
 
-_PATIENCE = 60
+_TIMEOUT = 60
 _GOES_ON = [
     "while True: pass",
     "import time\ntime.sleep(300)",
@@ -91,10 +91,10 @@ def test_a_sandbox_closed_at_any_instant_leaves_nothing() -> None:
         for closer in closers:
             closer.start()
         for closer in closers:
-            closer.join(_PATIENCE)
+            closer.join(_TIMEOUT)
         assert not descendants(os.getpid()).keys() - before
         for user in users:
-            user.join(_PATIENCE)
+            user.join(_TIMEOUT)
             assert not user.is_alive()
         assert len(codes) == len(users)
         assert {*codes} == {"sandbox_closed"}

@@ -29,7 +29,7 @@ _SETTINGS = (
 _LOCAL = "local"
 _MAX_TOKENS = 512
 """Tokens of one reply of a small model, which may not end by itself."""
-_PATIENCE = 600.0
+_TIMEOUT = 600.0
 """Seconds for one reply on a busy machine."""
 
 
@@ -154,6 +154,6 @@ def open_server(server: LocalServer, settings: Mapping[str, Any] | None = None) 
     own = given.get("capabilities") or {}
     if isinstance(own, Mapping):  # anything else is refused where it is read
         given["capabilities"] = {"default_max_tokens": _MAX_TOKENS, **own}
-    usual = {"timeout": _PATIENCE, "idle_timeout": _PATIENCE}
+    usual = {"timeout": _TIMEOUT, "idle_timeout": _TIMEOUT}
     address = {"base_url": server.base_url, "api_key": server.api_key}
     return open_remote(f"llamacpp:{server.model}", {**usual, **given, **address})

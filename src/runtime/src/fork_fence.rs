@@ -27,21 +27,21 @@ pub struct ForkFence {
     forks: AtomicUsize,
     /// The guards of all threads.
     guards: AtomicUsize,
-    fork_patience: Duration,
-    guard_patience: Duration,
+    fork_timeout: Duration,
+    guard_timeout: Duration,
 }
 
 impl ForkFence {
     /// A fence where forks wait for guards, and guards for forks, for at most so long.
-    pub const fn new(fork_patience: Duration, guard_patience: Duration) -> Self {
+    pub const fn new(fork_timeout: Duration, guard_timeout: Duration) -> Self {
         let (forks, guards) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self { forks, guards, fork_patience, guard_patience }
+        Self { forks, guards, fork_timeout, guard_timeout }
     }
 
     /// Announces a fork and waits for the guards of other threads. False if one is left.
     pub fn close(&self) -> bool {
         self.forks.fetch_add(1, Ordering::SeqCst);
-        let (own, until) = (OWN_GUARDS.get(), Instant::now() + self.fork_patience);
+        let (own, until) = (OWN_GUARDS.get(), Instant::now() + self.fork_timeout);
         while self.guards.load(Ordering::SeqCst) > own {
             if Instant::now() >= until {
                 return false;
@@ -66,7 +66,7 @@ impl ForkFence {
     /// that a child would need.
     pub fn guard(&'static self) -> FenceGuard {
         let own = OWN_GUARDS.replace(OWN_GUARDS.get() + 1);
-        let until = Instant::now() + self.guard_patience;
+        let until = Instant::now() + self.guard_timeout;
         loop {
             self.guards.fetch_add(1, Ordering::SeqCst);
             // A fork that waits for the guards of this thread is not waited for.

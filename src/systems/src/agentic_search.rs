@@ -101,7 +101,7 @@ impl System for AgenticSearch {
         graph::build(&self.config, graph)
     }
 
-    fn thread_patience(&self) -> Option<Duration> {
+    fn thread_busy_timeout(&self) -> Option<Duration> {
         let waits = self.config.session_concurrency == SessionPolicy::Wait;
         waits.then(|| self.config.question_timeout())
     }

@@ -263,8 +263,8 @@ impl<S: System> SystemRunner<S> {
             return Ok((run, given(start)));
         };
         // One that is resumed by another process at the same time must not wait for it.
-        let patience = start.input().and_then(|_| self.system.thread_patience());
-        let opened = open_thread(&**thread, &self.graph, (patience, session)).await?;
+        let busy_timeout = start.input().and_then(|_| self.system.thread_busy_timeout());
+        let opened = open_thread(&**thread, &self.graph, (busy_timeout, session)).await?;
         let refused = match (&start, &opened.contents) {
             (SystemStart::Resume(_), None) => Some(empty(thread.name())),
             (SystemStart::Ask(_), Some(past)) => waiting(thread.name(), past),

@@ -76,7 +76,7 @@ pub trait System: Sized + Send + Sync + 'static {
 
     /// How long a new question waits for another one that holds its thread; none if it fails at
     /// once, as one that is resumed does.
-    fn thread_patience(&self) -> Option<Duration> {
+    fn thread_busy_timeout(&self) -> Option<Duration> {
         None
     }
 

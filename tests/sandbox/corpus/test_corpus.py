@@ -29,7 +29,7 @@ _INSIDE = Path(__file__).with_name("inside.py")
 _NAMESPACES = ["unshare", "--net", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child"]
 _NOBODY = 65534
 # Only against a hang: where nothing holds attempts back, they take minutes on a busy machine.
-_PATIENCE = 1200
+_TIMEOUT = 1200
 CASES = load()
 
 pytestmark = [
@@ -66,7 +66,7 @@ def run_corpus(
                 [*command, ",".join(case.id for case in half)],
                 capture_output=True,
                 text=True,
-                timeout=_PATIENCE,
+                timeout=_TIMEOUT,
                 check=False,
             ),
             halves,
@@ -89,7 +89,7 @@ def test_the_corpus_runs_in_a_checkout_below_the_temporary_folder(tmp_path: Path
     shutil.copytree(_INSIDE.parent, checkout / "tests/sandbox/corpus")
     inside = checkout / "tests/sandbox/corpus" / _INSIDE.name
     command = [*_apart(), sys.executable, str(inside), "process", "0", "", CASES[0].id]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT)
     assert done.returncode == 0, done.stderr[-3000:]
     verdict, left = map(json.loads, done.stdout.splitlines())
     assert (verdict["case"], left) == (CASES[0].id, {"left": []})

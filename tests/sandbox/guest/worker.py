@@ -55,7 +55,7 @@ _EMPTY: dict[str, Any] = {
     "error": None,
 }
 """What an outcome does not name."""
-_PATIENCE = 60
+_TIMEOUT = 60
 PACKAGES = [entry for entry in sys.path if entry.endswith("site-packages")]
 
 
@@ -70,7 +70,7 @@ class Worker:
 
     def __init__(self, *, packages: bool = False, before: str = "", waits: bool = False) -> None:
         ours, theirs = socket.socketpair()
-        ours.settimeout(_PATIENCE)
+        ours.settimeout(_TIMEOUT)
         self.socket = ours
         self._out = tempfile.TemporaryFile()  # noqa: SIM115 - closed below
         self._err = tempfile.TemporaryFile()  # noqa: SIM115 - closed below
@@ -97,7 +97,7 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self.socket.close()
         try:
-            self.process.wait(_PATIENCE)
+            self.process.wait(_TIMEOUT)
         finally:
             self.process.kill()
             self.process.wait()

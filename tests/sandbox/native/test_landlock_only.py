@@ -18,7 +18,7 @@ _REFUSED = [
     'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"',
     "sh",
 ]
-_PATIENCE = 120
+_TIMEOUT = 120
 
 
 def printed(code: str) -> Any:
@@ -27,7 +27,7 @@ def printed(code: str) -> Any:
         [*_REFUSED, sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=_PATIENCE,
+        timeout=_TIMEOUT,
         check=False,
     )
     if done.returncode and "max_user_namespaces" in done.stderr:

@@ -30,7 +30,7 @@ GUEST = Path(__file__).resolve().parents[3] / "python/antiphon/sandbox/_guest"
 SITE = Path(pytest.__file__).parent.parent
 # pandas needs pytz up to version 2.
 DATA = ("numpy", "pandas", "pyarrow", "dateutil", "pytz", "six.py")
-_PATIENCE = 60
+_TIMEOUT = 60
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the jail is made of Linux")
 
@@ -171,7 +171,7 @@ def test_a_cancellation_token_ends_a_job(sandbox: NativeSandbox) -> None:
     token, began = CancellationToken(), threading.Event()
 
     def pull() -> None:
-        began.wait(_PATIENCE)
+        began.wait(_TIMEOUT)
         token.cancel("the user left")
 
     def call(*_: Any) -> None:
@@ -254,7 +254,7 @@ def test_nothing_survives_a_host_that_is_killed(engine: str) -> None:
         host.kill()
     try:
         for name in names:
-            ready, _, _ = select.select([name], [], [], _PATIENCE)
+            ready, _, _ = select.select([name], [], [], _TIMEOUT)
             assert ready
     finally:
         for name in names:

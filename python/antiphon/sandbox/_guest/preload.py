@@ -19,7 +19,7 @@ _PARTS = {
     "statsmodels": ("statsmodels.api",),
 }
 """Modules to import with a package, because a worker could not import them."""
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 
 
 def load(names: Iterable[str]) -> None:
@@ -61,4 +61,4 @@ def _wait_for_threads() -> None:
     """Join timers that imports have cancelled: a fork would inherit their locks, but not them."""
     for thread in threading.enumerate():
         if thread is not threading.main_thread():
-            thread.join(_PATIENCE)
+            thread.join(_TIMEOUT)

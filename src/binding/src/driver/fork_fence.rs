@@ -6,11 +6,11 @@ use std::time::Duration;
 use antiphon_runtime::fork_fence::ForkFence;
 
 /// How long a fork waits for guards.
-const FORK_PATIENCE: Duration = Duration::from_millis(200);
+const FORK_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How long a guard waits for a fork. To copy the page tables of a process of 100 GB takes about a
 /// second.
-const GUARD_PATIENCE: Duration = Duration::from_secs(2);
+const GUARD_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The fence of this process.
-pub(crate) static FENCE: ForkFence = ForkFence::new(FORK_PATIENCE, GUARD_PATIENCE);
+pub(crate) static FENCE: ForkFence = ForkFence::new(FORK_TIMEOUT, GUARD_TIMEOUT);

@@ -20,7 +20,7 @@ use crate::system::cancellation_token::PyCancellationToken;
 use crate::value::json;
 
 /// How often it is asked whether a job must stop.
-const PATIENCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// An engine as Python holds it.
 pub(crate) struct PortedSandbox {
@@ -133,7 +133,7 @@ fn run(
 
 /// Stops a job once it must, until the job is over.
 fn stop_when_due(token: &CancellationToken, halt: StopCheck<'_>, ends: &mpsc::Receiver<()>) {
-    while let Err(mpsc::RecvTimeoutError::Timeout) = ends.recv_timeout(PATIENCE) {
+    while let Err(mpsc::RecvTimeoutError::Timeout) = ends.recv_timeout(POLL_INTERVAL) {
         if let Some(reason) = halt() {
             token.cancel(&reason);
             return;

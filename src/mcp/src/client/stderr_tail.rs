@@ -10,7 +10,7 @@ use tokio::sync::watch;
 /// Bytes that are kept.
 const KEPT: usize = 4096;
 /// How long the end of the stream is waited for.
-const PATIENCE: Duration = Duration::from_millis(500);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The last bytes of a stream, for faults.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl StderrTail {
     /// why on its way out.
     pub(super) async fn settle(&self) {
         let mut open = self.open.subscribe();
-        let _ = tokio::time::timeout(PATIENCE, open.wait_for(|open| *open == 0)).await;
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, open.wait_for(|open| *open == 0)).await;
     }
 
     /// The text so far; empty if there is none.

@@ -34,7 +34,7 @@ const INHERITED: [&str; 12] = [
 /// The longest message, in bytes.
 const LONGEST: usize = 16 * 1024 * 1024;
 /// How long a process may take to end once its input has ended, and once more when it is told to.
-const PATIENCE: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Looks whether a process has ended, and leaves its entry in the table of processes.
 const LOOK: WaitIdOptions =
     WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
@@ -106,7 +106,7 @@ impl Transport<RoleClient> for StdioTransport {
 
     async fn close(&mut self) -> Result<(), Self::Error> {
         // A process that does not read has a full pipe, which cannot be flushed.
-        let closing = tokio::time::timeout(PATIENCE, self.pipes.close());
+        let closing = tokio::time::timeout(EXIT_TIMEOUT, self.pipes.close());
         let closed = closing.await.unwrap_or(Ok(()));
         self.group.end().await;
         closed
@@ -160,7 +160,7 @@ async fn has_ended(leader: Pid) -> bool {
             tokio::time::sleep(TICK).await;
         }
     };
-    tokio::time::timeout(PATIENCE, ended).await.is_ok()
+    tokio::time::timeout(EXIT_TIMEOUT, ended).await.is_ok()
 }
 
 fn not_started(target: &ProcessTarget, error: &std::io::Error) -> Fault {

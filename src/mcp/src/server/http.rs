@@ -23,7 +23,7 @@ const LARGEST: usize = 4 * 1024 * 1024;
 /// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
 /// How long calls may take to end when the server stops.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connections for each session: a client holds one open for messages of the server.
 const CONNECTIONS: usize = 4;
 
@@ -76,7 +76,7 @@ impl HttpServer {
     /// Stops: ends sessions and calls, and waits for them for a few seconds.
     pub async fn stop(self) {
         self.stop.cancel();
-        let _ = tokio::time::timeout(PATIENCE, self.wait()).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.wait()).await;
     }
 }
 
@@ -149,7 +149,7 @@ async fn exchange(stream: TcpStream, service: Service, stop: CancellationToken) 
         _ = connection.as_mut() => {}
         () = stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
-            let _ = tokio::time::timeout(PATIENCE, connection).await;
+            let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, connection).await;
         }
     }
 }

@@ -95,7 +95,7 @@ fn a_header_with_a_line_break_is_refused_and_a_secret_one_never_prints() {
 }
 
 #[tokio::test]
-async fn patience_ends_by_the_callers_clock() {
+async fn a_time_limit_is_measured_by_the_callers_clock() {
     let server = Server::start([Answer::pieces(200, "text/plain", ["x"]).hang()]).await;
     let clock = ManualClock::default();
     let request = HttpRequest::get(url(&server, "/"));

@@ -15,7 +15,7 @@ use crate::spec::{EngineSettings, JailReport};
 use crate::wire::WorkerRequest;
 
 /// After so many failures in a row, only a new request causes another attempt.
-const PATIENCE: u32 = 3;
+const MAX_FAILURES: u32 = 3;
 /// The most finished workers that may wait for the maintenance; a caller with another one ends it
 /// itself.
 const MOST_DONE: usize = 8;
@@ -168,7 +168,7 @@ impl PoolState {
     /// first.
     fn lacks(&self, spares: usize) -> bool {
         let is_urgent = self.spares.is_empty() || self.done.is_empty();
-        is_urgent && self.spares.len() < spares && self.failures < PATIENCE
+        is_urgent && self.spares.len() < spares && self.failures < MAX_FAILURES
     }
 }
 

@@ -36,11 +36,11 @@ impl WriteTurn {
     /// The pause between attempts while another writer holds the lease exclusively.
     const PAUSE: Duration = Duration::from_millis(20);
     /// How long another owner may hold the thread before that is an error.
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
     /// The first attempt of a writer.
     pub fn new(sealed_store: &SealedStore, thread: &str) -> Self {
-        let until = Instant::now() + Self::PATIENCE;
+        let until = Instant::now() + Self::LOCK_TIMEOUT;
         let (sealed_store, thread) = (sealed_store.clone(), thread.to_owned());
         Self { sealed_store, thread, late: 0, alone: None, until }
     }

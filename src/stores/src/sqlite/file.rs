@@ -60,7 +60,7 @@ impl SqliteFile {
         }
         let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
         let done = begun.ok().map(work);
-        let restored = self.connection.busy_timeout(schema::PATIENCE);
+        let restored = self.connection.busy_timeout(schema::BUSY_TIMEOUT);
         restored.map(|()| done).map_err(|error| fault::of(&error))
     }
 

@@ -56,12 +56,12 @@ const MIGRATIONS: [&str; 1] = ["
 const PAGE: u32 = 2048;
 
 /// How long to wait for another process that writes.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Configures a connection and migrates its tables.
 pub(super) fn prepare(file: &mut Connection, settings: SqliteSettings) -> Result<(), Fault> {
     let failed = |error: rusqlite::Error| fault::of(&error);
-    file.busy_timeout(PATIENCE).map_err(failed)?;
+    file.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
     let found = FoundFile::of(&file.transaction().map_err(failed)?)?;
     if found.tables == 0 {
         // Must be set before anything is written: later it needs a `VACUUM`.

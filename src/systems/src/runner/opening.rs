@@ -15,14 +15,14 @@ const FIRST: Duration = Duration::from_millis(10);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_millis(500);
 
-/// Opens a thread; one that is busy is tried again while there is patience, and nobody cancels. The
+/// Opens a thread; one that is busy is tried again until the time-out is over, or somebody cancels. The
 /// holder may be another process, which tells nobody that it has ended.
 pub(super) async fn open_thread(
     thread: &dyn ThreadRef,
     graph: &Arc<Graph<Json>>,
-    (patience, session): (Option<Duration>, &Session),
+    (busy_timeout, session): (Option<Duration>, &Session),
 ) -> Result<OpenedThread, Fault> {
-    let until = patience.map(|patience| session.clock.now() + patience);
+    let until = busy_timeout.map(|busy_timeout| session.clock.now() + busy_timeout);
     let mut pause = FIRST;
     loop {
         let busy = match thread.open(Arc::clone(graph)).await {
