@@ -21,7 +21,7 @@ pub(crate) fn read(
     cut: bool,
 ) -> Result<ParsedReply, UnreadableReply> {
     let text = raw.trim_matches(is_blank);
-    let mut search = ReplySearch { schema, cut, rejected: None, flaw: None };
+    let mut search = ReplySearch { schema, cut, rejected: None, fault: None };
     match search.run(text) {
         Some(reading) => Ok(reading),
         None => Err(UnreadableReply {
@@ -37,7 +37,7 @@ struct ReplySearch<'s> {
     schema: &'s CompiledSchema,
     cut: bool,
     rejected: Option<RejectedValue>,
-    flaw: Option<SyntaxFault>,
+    fault: Option<SyntaxFault>,
 }
 
 /// A value that did not fit.
@@ -102,9 +102,9 @@ impl ReplySearch<'_> {
     ) -> Option<ParsedReply> {
         match repair(passage.text, cut) {
             Ok(value) => self.offer(value, passage.text.len(), ParseLevel::Repaired),
-            Err(flaw) => {
-                let at = offset + passage.start + flaw.at;
-                self.flaw.get_or_insert(SyntaxFault { at, ..flaw });
+            Err(fault) => {
+                let at = offset + passage.start + fault.at;
+                self.fault.get_or_insert(SyntaxFault { at, ..fault });
                 None
             }
         }
@@ -128,13 +128,13 @@ impl ReplySearch<'_> {
 
     /// Whether nothing looked like a value.
     fn is_fruitless(&self) -> bool {
-        self.rejected.is_none() && self.flaw.is_none()
+        self.rejected.is_none() && self.fault.is_none()
     }
 
     fn errors(self, text: &str) -> Vec<Violation> {
-        match (self.rejected, self.flaw) {
+        match (self.rejected, self.fault) {
             (Some(best), _) if best.kin => best.violations,
-            (_, Some(flaw)) => vec![broken(text, flaw)],
+            (_, Some(fault)) => vec![broken(text, fault)],
             (Some(best), None) => best.violations,
             (None, None) => vec![missing(self.schema, text)],
         }
@@ -165,8 +165,8 @@ fn is_inside(passages: &[BracketSpan<'_>], at: usize) -> bool {
     last.is_some_and(|passage| passage.closed && at < passage.start + passage.text.len())
 }
 
-fn broken(text: &str, flaw: SyntaxFault) -> Violation {
-    let (before, after) = text.split_at_checked(flaw.at).unwrap_or((text, ""));
+fn broken(text: &str, fault: SyntaxFault) -> Violation {
+    let (before, after) = text.split_at_checked(fault.at).unwrap_or((text, ""));
     let line = before.matches('\n').count() + 1;
     let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
     let found = if after.is_empty() {
@@ -175,7 +175,7 @@ fn broken(text: &str, flaw: SyntaxFault) -> Violation {
         let near: String = after.chars().take(24).collect();
         format!("{} at line {line}, column {column}", quoted(&near))
     };
-    Violation::new("", flaw.wanted, found)
+    Violation::new("", fault.wanted, found)
 }
 
 fn missing(schema: &CompiledSchema, text: &str) -> Violation {

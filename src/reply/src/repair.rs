@@ -1,6 +1,6 @@
 //! Reads text that is nearly JSON: with comments, trailing commas, single
 //! quotes, unquoted keys, Python's `None`, `True` and `False`, raw line breaks
-//! in strings, or without its tail. Anything else is a flaw, not a guess.
+//! in strings, or without its tail. Anything else is a fault, not a guess.
 
 use serde_json::{Map, Number, Value as Json};
 
