@@ -130,8 +130,8 @@ def loop(engine: Engine, steps: int, kept: Any) -> tuple[Any, list[float]]:
     def node(state: Any) -> Any:
         ticks.append(perf_counter())
         added = {"messages": [message(len(ticks))]}
-        goes_on = len(ticks) < steps and ticks[-1] - ticks[0] < TIMEOUT
-        return command(update=added, goto="n" if goes_on else end)
+        continues = len(ticks) < steps and ticks[-1] - ticks[0] < TIMEOUT
+        return command(update=added, goto="n" if continues else end)
 
     builder = engine.impl.StateGraph(State)
     builder.add_node("n", node, destinations=("n", end)).add_edge(engine.impl.START, "n")

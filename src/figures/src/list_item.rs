@@ -38,6 +38,6 @@ fn is_marked(text: &str, tokens: &[TextToken<'_>], place: usize) -> bool {
     let rest = text.get(token.end + 1..).unwrap_or_default();
     // An answer may be a number and a full stop.
     let word = tokens.get(place + 2).and_then(TextToken::word);
-    let goes_on = rest.starts_with(' ') && word.is_some_and(|it| short_month(it).is_none());
-    begins && mark && goes_on
+    let continues = rest.starts_with(' ') && word.is_some_and(|it| short_month(it).is_none());
+    begins && mark && continues
 }

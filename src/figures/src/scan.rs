@@ -146,8 +146,8 @@ fn numeral(text: &str) -> usize {
         let Some(sign) = rest.chars().next() else { break };
         let after = rest.get(sign.len_utf8()..).unwrap_or_default();
         let next = digits(after);
-        let goes_on = if sign == ' ' { is_spaced && next == 3 } else { is_separator(sign) };
-        if !goes_on || next == 0 {
+        let continues = if sign == ' ' { is_spaced && next == 3 } else { is_separator(sign) };
+        if !continues || next == 0 {
             break;
         }
         is_spaced &= sign == ' ' || is_blank(sign);

@@ -65,7 +65,7 @@ impl<'a> Parser<'a> {
             };
             let Some(value) = self.field(levels)? else { break };
             fields.insert(key, value);
-            if !self.goes_on(Bracket::Brace, "a comma or `}`")? {
+            if !self.has_next(Bracket::Brace, "a comma or `}`")? {
                 break;
             }
         }
@@ -92,7 +92,7 @@ impl<'a> Parser<'a> {
             }
             let Some(item) = self.value(first, levels)? else { break };
             items.push(item);
-            if !self.goes_on(Bracket::Square, "a comma or `]`")? {
+            if !self.has_next(Bracket::Square, "a comma or `]`")? {
                 break;
             }
         }
@@ -100,7 +100,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Whether a comma follows, rather than `closing` or the end.
-    fn goes_on(&mut self, closing: Bracket, wanted: &'static str) -> Result<bool, SyntaxFault> {
+    fn has_next(&mut self, closing: Bracket, wanted: &'static str) -> Result<bool, SyntaxFault> {
         match self.tokens.next() {
             None => Ok(false),
             Some(placed) if placed.token == JsonToken::Close(closing) => Ok(false),

@@ -159,13 +159,13 @@ impl RunParts {
         let Some(mut begun) = begun else { return self.alone(engine, input) };
         let known = begun.machine(engine.get(), &mut self.options, self.now);
         let known = known.map_err(|fault| to_exception(engine.py(), &fault))?;
-        let goes_on = known.is_some();
+        let continues = known.is_some();
         let machine = match known {
             Some(known) => known,
             None => self.machine(engine, written(engine, input)?),
         };
         let run = self.run(engine, machine, |state| {
-            if goes_on {
+            if continues {
                 let spent = state.machine.budget().spent().supersteps;
                 state.before = state.machine.supersteps().saturating_sub(spent);
                 state.host.forget();

@@ -127,8 +127,8 @@ impl<V: Value> Run<V> {
     pub(super) fn commit_finished(&mut self, scope: u32, slot: u32, update: &Update<V>) {
         let Some(found) = self.scopes.get(scope) else { return };
         let (is_last, ends_early) = (found.open <= 1, found.terminate.is_some());
-        let goes_on = |frame: &Frame<V>| !is_last || ends_early || frame.paused > 0;
-        if self.queue.commits && self.scopes.frame(scope).is_some_and(goes_on) {
+        let continues = |frame: &Frame<V>| !is_last || ends_early || frame.paused > 0;
+        if self.queue.commits && self.scopes.frame(scope).is_some_and(continues) {
             self.store_of(scope, slot, |task| CommitChange::Finished(task, update.clone()));
         }
     }

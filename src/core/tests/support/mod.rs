@@ -354,8 +354,8 @@ impl Play {
             let place = self.pending.iter().position(|(task, _)| task.id == id);
             let place = place.expect("only what was started is cancelled");
             let (task, ready) = &self.pending[place];
-            let goes_on = self.script.unstoppable.contains(&self.name(task));
-            if ready.is_some() && !(goes_on && self.run.let_finish(id)) {
+            let continues = self.script.unstoppable.contains(&self.name(task));
+            if ready.is_some() && !(continues && self.run.let_finish(id)) {
                 self.pending.remove(place);
                 let late = TaskOutcome::failed(fault(Category::Cancelled));
                 self.run.resolve(id, late, self.now);

@@ -242,8 +242,8 @@ impl ThreadAdmin {
         let mut next = by_seq.last_key_value().map(|(_, mark)| *mark);
         while let Some(mark) = next {
             way.push(mark);
-            let goes_on = mark.kind != EntryKind::Snapshot;
-            next = goes_on.then(|| by_seq.get(&mark.parent).copied()).flatten();
+            let continues = mark.kind != EntryKind::Snapshot;
+            next = continues.then(|| by_seq.get(&mark.parent).copied()).flatten();
         }
         for mark in way.into_iter().rev() {
             if matches!(mark.kind, EntryKind::Step | EntryKind::Snapshot) {

@@ -109,8 +109,8 @@ fn check(settings: &PostgresSettings) -> Result<(), Fault> {
     let schema = &settings.schema;
     let mut letters = schema.chars();
     let begins = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
-    let goes_on = letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-    if !begins || !goes_on || schema.len() > 63 || schema.starts_with("pg_") {
+    let continues = letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    if !begins || !continues || schema.len() > 63 || schema.starts_with("pg_") {
         let problem =
             format!("a schema name has at most 63 of the characters A-Z, a-z, 0-9 and _: {schema}");
         return Err(fault::setting(&problem));
