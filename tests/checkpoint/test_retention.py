@@ -127,7 +127,7 @@ class TestPrune:
             growing(saver).get_state(first)
         assert raised.value.code == "checkpoint_unknown"
 
-    def test_a_rehearsal_says_the_same_and_removes_nothing(self, saver: Saver) -> None:
+    def test_a_dry_run_says_the_same_and_removes_nothing(self, saver: Saver) -> None:
         grow(saver)
         report = saver.prune(keep_last=1, dry_run=True)
         assert checkpoints(saver) == 301

@@ -93,12 +93,12 @@ impl Saver {
         &self,
         keep: [Option<Bound<'_, PyAny>>; 3],
         delete_after: Option<&Bound<'_, PyAny>>,
-        rehearsal: bool,
+        dry_run: bool,
     ) -> PyResult<PruneRequest> {
         let keep = admin::retention_policy(keep)?;
         let keep = if keep.is_all() { self.keep } else { keep };
         let idle = delete_after.map(|after| arguments::span("delete_after", after)).transpose()?;
-        Ok(PruneRequest { keep, idle, rehearsal })
+        Ok(PruneRequest { keep, idle, dry_run })
     }
 
     fn close_now(&self, py: Python<'_>) {

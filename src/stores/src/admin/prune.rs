@@ -18,7 +18,7 @@ pub struct PruneRequest {
     /// Threads with no write for longer than this are deleted, also if they wait for an answer.
     pub idle: Option<Duration>,
     /// Whether to report only, and remove nothing.
-    pub rehearsal: bool,
+    pub dry_run: bool,
 }
 
 impl PruneRequest {
@@ -135,7 +135,7 @@ impl ThreadAdmin {
             None => false,
         };
         let done = if is_idle {
-            self.remove_whole(thread, pruning.rehearsal).await
+            self.remove_whole(thread, pruning.dry_run).await
         } else {
             self.remove_old(thread, pruning).await.map(|plan| (false, plan))
         };
@@ -169,13 +169,13 @@ impl ThreadAdmin {
     async fn remove_whole(
         &self,
         thread: &StoredThreadInfo,
-        rehearsal: bool,
+        dry_run: bool,
     ) -> Result<(bool, PrunePlan), Fault> {
         // The entries are deleted unseen; they are read only to count them.
         let marks = self.store().marks(&thread.name, EntryRange::ALL, None).await?;
         let entries = marks.len() as u64;
         let plan = PrunePlan { entries, bytes: thread.size, spans: Vec::new() };
-        let is_deleted = rehearsal || self.delete(&thread.name).await?;
+        let is_deleted = dry_run || self.delete(&thread.name).await?;
         Ok(if is_deleted { (true, plan) } else { (false, PrunePlan::default()) })
     }
 
@@ -186,7 +186,7 @@ impl ThreadAdmin {
     ) -> Result<PrunePlan, Fault> {
         let name = &thread.name;
         let plan = self.plan(name, &pruning.keep).await?;
-        if pruning.rehearsal || plan.spans.is_empty() {
+        if pruning.dry_run || plan.spans.is_empty() {
             return Ok(plan);
         }
         self.claim(name).await?;

@@ -177,7 +177,7 @@ each_store! {
     threads_without_anything_are_seen_to
     /
     the_last_checkpoint_stays_under_any_limits
-    a_rehearsal_removes_nothing
+    a_dry_run_removes_nothing
     idle_threads_are_removed_whole
     a_damaged_thread_is_neither_pruned_nor_in_the_way
     what_another_engine_keeps_is_not_pruned
@@ -275,16 +275,16 @@ async fn branches_that_nobody_wants_go(subject: Subject) {
     assert!(subject.sealed_store.way_to("t", Some(4)).await.is_ok());
 }
 
-async fn a_rehearsal_removes_nothing(subject: Subject) {
+async fn a_dry_run_removes_nothing(subject: Subject) {
     thirty(&subject, "t").await;
-    let rehearsal = PruneRequest { rehearsal: true, ..keep(1) };
-    let report = subject.admin.prune_all(&rehearsal).await.unwrap();
+    let dry_run = PruneRequest { dry_run: true, ..keep(1) };
+    let report = subject.admin.prune_all(&dry_run).await.unwrap();
     assert_eq!(subject.entries("t").await.len(), 35);
     assert_eq!(subject.admin.prune_all(&keep(1)).await.unwrap(), report);
-    let rehearsal =
-        PruneRequest { rehearsal: true, idle: Some(Duration::ZERO), ..PruneRequest::default() };
+    let dry_run =
+        PruneRequest { dry_run: true, idle: Some(Duration::ZERO), ..PruneRequest::default() };
     subject.clock.advance(TERM);
-    assert_eq!(subject.admin.prune_all(&rehearsal).await.unwrap().deleted, 1);
+    assert_eq!(subject.admin.prune_all(&dry_run).await.unwrap().deleted, 1);
     assert!(subject.store().head("t").await.unwrap().is_some());
 }
 
