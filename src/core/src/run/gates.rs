@@ -101,10 +101,10 @@ impl TracePosition {
 /// Takes what comes before the first of the withheld ranges, and moves these up.
 fn take_before<'a, T>(
     items: &mut Vec<T>,
-    withheld: impl Iterator<Item = &'a mut Range<usize>>,
+    blocked: impl Iterator<Item = &'a mut Range<usize>>,
 ) -> Vec<T> {
     let mut first = None;
-    for range in withheld {
+    for range in blocked {
         let taken = *first.get_or_insert(range.start);
         *range = range.start - taken..range.end - taken;
     }
