@@ -87,7 +87,7 @@ async fn read(path: &Path) -> Vec<Result<u64, String>> {
 /// A folder with a file and, if it is still open, the log beside it.
 struct Original {
     folder: TempDir,
-    _vault: Option<SealedStore>,
+    _store: Option<SealedStore>,
 }
 
 impl Original {
@@ -95,14 +95,14 @@ impl Original {
         let folder = TempDir::new().unwrap();
         let sealed_store = sealed_store(open(&folder.path().join("runs.db")).unwrap());
         write(&sealed_store).await;
-        Self { folder, _vault: None }
+        Self { folder, _store: None }
     }
 
     async fn open() -> Self {
         let folder = TempDir::new().unwrap();
         let sealed_store = sealed_store(open(&folder.path().join("runs.db")).unwrap());
         write(&sealed_store).await;
-        Self { folder, _vault: Some(sealed_store) }
+        Self { folder, _store: Some(sealed_store) }
     }
 
     /// As a process that dies now would leave it.
