@@ -16,12 +16,12 @@ from antiphon import Agent, AgentContext, Orchestrator, ToolContext, tool
 URL, WORLD, WHO, WHAT = sys.argv[1:]
 
 
-def do(deed: str, key: str) -> str:
+def do(action: str, key: str) -> str:
     """Changes the world."""
     world = os.open(WORLD, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(world, f"{deed} {key}\n".encode())
+    os.write(world, f"{action} {key}\n".encode())
     os.close(world)
-    return f"{deed} done"
+    return f"{action} done"
 
 
 @tool

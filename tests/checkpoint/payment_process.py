@@ -1,7 +1,7 @@
 """A process that does something to the world and may die right after it, before it is known.
 
 Arguments: the URL of the store, the file that stands for the world, what runs, the durability, and
-the deed after which the process kills itself, or nothing. What came of it is printed as JSON.
+the action after which the process kills itself, or nothing. What came of it is printed as JSON.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from antiphon.graph import START, Durability, RunnableConfig, Runtime, StateGrap
 URL, WORLD, WHAT, DURABILITY, DIES = sys.argv[1:]
 
 
-def do(deed: str, key: str) -> str:
+def do(action: str, key: str) -> str:
     """Changes the world, and dies if it is time to."""
     world = os.open(WORLD, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(world, f"{deed} {key}\n".encode())
+    os.write(world, f"{action} {key}\n".encode())
     os.close(world)
-    if deed == DIES:
+    if action == DIES:
         os.kill(os.getpid(), signal.SIGKILL)
-    return f"{deed} done"
+    return f"{action} done"
 
 
 @tool
@@ -41,15 +41,15 @@ def send(call: ToolContext) -> str:
     return do("send", call.idempotency_key)
 
 
-def act(deed: str, idempotency_key: str) -> str:
+def act(action: str, idempotency_key: str) -> str:
     """A step of a graph's node."""
-    return do(deed, idempotency_key)
+    return do(action, idempotency_key)
 
 
-async def aact(deed: str, idempotency_key: str) -> str:
+async def aact(action: str, idempotency_key: str) -> str:
     """The same, async."""
     await asyncio.sleep(0)
-    return do(deed, idempotency_key)
+    return do(action, idempotency_key)
 
 
 class State(TypedDict, total=False):
@@ -98,8 +98,8 @@ class Careful(Cashier):
             if error.code != "unknown_outcome":
                 raise
             with Path(WORLD).open() as world:
-                deeds = [line.split()[-1] for line in world]
-            done = error.details["idempotency_key"] in deeds
+                actions = [line.split()[-1] for line in world]
+            done = error.details["idempotency_key"] in actions
             return f"{error.details['tool']}: {'done' if done else 'not done'}"
 
 

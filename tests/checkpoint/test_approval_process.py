@@ -27,7 +27,7 @@ def process(folder: Path, who: str, what: Any) -> Any:
     return json.loads(done.stdout)
 
 
-def deeds(folder: Path) -> list[str]:
+def actions(folder: Path) -> list[str]:
     """What was done, in order."""
     lines = (folder / "world").read_text(encoding="utf-8").splitlines()
     return [line.rpartition(" ")[0] for line in lines]
@@ -36,14 +36,14 @@ def deeds(folder: Path) -> list[str]:
 def test_a_declared_agent_resumes_in_another_process_and_pays_once(tmp_path: Path) -> None:
     asked = process(tmp_path, "declared", "begin")
     assert [question["arguments"] for question in asked] == [{"cents": 5}, {"cents": 7}]
-    assert deeds(tmp_path) == ["model", "note"]
+    assert actions(tmp_path) == ["model", "note"]
     no = {"approve": False, "reason": "once"}
     came = process(tmp_path, "declared", [{"approve": True, "args": {"cents": 6}}, no])
     assert came["outcome"] == "answered"
     noted, paid, refused = came["answer"].split(" | ")
     assert (noted, paid.rpartition("\n")[2]) == ("note done", "pay 6 done")
     assert refused.endswith("was not called: once")
-    assert deeds(tmp_path) == ["model", "note", "pay 6", "model"]
+    assert actions(tmp_path) == ["model", "note", "pay 6", "model"]
 
 
 def test_answers_of_which_one_decides_nothing_change_nothing(tmp_path: Path) -> None:
@@ -63,13 +63,13 @@ def test_answers_of_which_one_decides_nothing_change_nothing(tmp_path: Path) -> 
     assert folder.read_text(encoding="utf-8") == before
     came = process(tmp_path, "declared", [True, True])
     assert came["outcome"] == "answered"
-    assert deeds(tmp_path) == ["model", "note", "pay 5", "pay 7", "model"]
+    assert actions(tmp_path) == ["model", "note", "pay 5", "pay 7", "model"]
 
 
 def test_a_call_of_an_agents_code_resumes_in_another_process_and_pays_once(tmp_path: Path) -> None:
     (question,) = process(tmp_path, "own", "begin")
     assert question["tool"] == "pay"
-    assert deeds(tmp_path) == ["note"]
+    assert actions(tmp_path) == ["note"]
     came = process(tmp_path, "own", [True])
     assert came == {"outcome": "answered", "answer": "note done | pay 5 done"}
-    assert deeds(tmp_path) == ["note", "pay 5"]
+    assert actions(tmp_path) == ["note", "pay 5"]

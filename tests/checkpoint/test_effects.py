@@ -47,30 +47,30 @@ class Number(TypedDict):
     n: int
 
 
-class Deeds:
+class Actions:
     """What was done, and under which keys."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
         self.keys: list[str] = []
 
-    def do(self, deed: str, idempotency_key: str) -> str:
-        self.done.append(deed)
+    def do(self, action: str, idempotency_key: str) -> str:
+        self.done.append(action)
         self.keys.append(idempotency_key)
-        return f"{deed} done"
+        return f"{action} done"
 
-    async def ado(self, deed: str, idempotency_key: str) -> str:
+    async def ado(self, action: str, idempotency_key: str) -> str:
         await asyncio.sleep(0)
-        return self.do(deed, idempotency_key)
+        return self.do(action, idempotency_key)
 
-    def fail(self, deed: str, idempotency_key: str) -> str:
-        self.do(deed, idempotency_key)
-        raise KeyError(deed)
+    def fail(self, action: str, idempotency_key: str) -> str:
+        self.do(action, idempotency_key)
+        raise KeyError(action)
 
 
 @pytest.fixture
-def deeds() -> Deeds:
-    return Deeds()
+def actions() -> Actions:
+    return Actions()
 
 
 def graph_of(action: Callable[..., Any], saver: MemorySaver | None = None, **options: Any) -> Any:
@@ -84,31 +84,33 @@ def thread(**configurable: Any) -> Any:
     return {"configurable": {"thread_id": "t", **configurable}}
 
 
-def test_what_was_done_before_a_question_is_not_done_again_after_the_answer(deeds: Deeds) -> None:
+def test_what_was_done_before_a_question_is_not_done_again_after_the_answer(
+    actions: Actions,
+) -> None:
     def acts(state: State, runtime: Runtime[None]) -> State:
-        before = runtime.step("before", deeds.do, "before")
+        before = runtime.step("before", actions.do, "before")
         answer = interrupt("may I?")
-        return {"came": [before, answer, runtime.step("after", deeds.do, "after")]}
+        return {"came": [before, answer, runtime.step("after", actions.do, "after")]}
 
     graph = graph_of(acts, MemorySaver())
     graph.invoke({}, thread())
     came = graph.invoke(Command(resume="yes"), thread())
     assert came["came"] == [["before done", "yes", "after done"]]
-    assert deeds.done == ["before", "after"]
+    assert actions.done == ["before", "after"]
 
 
-def test_the_same_without_a_checkpointer(deeds: Deeds) -> None:
+def test_the_same_without_a_checkpointer(actions: Actions) -> None:
     class Asks(Agent):
-        """Asks between two deeds."""
+        """Asks between two actions."""
 
         def act(self, state: Any, ctx: AgentContext) -> str:
-            first = ctx.step("before", deeds.do, "before")
-            return f"{first}, {ctx.ask('may I?')}, {ctx.step('after', deeds.do, 'after')}"
+            first = ctx.step("before", actions.do, "before")
+            return f"{first}, {ctx.ask('may I?')}, {ctx.step('after', actions.do, 'after')}"
 
     team = Orchestrator(agents=[Asks()])
     paused = team.run("go")
     assert team.resume(paused, "yes").answer == "before done, yes, after done"
-    assert deeds.done == ["before", "after"]
+    assert actions.done == ["before", "after"]
 
 
 def test_a_model_is_not_asked_again_for_what_it_has_said() -> None:
@@ -131,11 +133,11 @@ def test_a_model_is_not_asked_again_for_what_it_has_said() -> None:
     assert done.usage.model_calls == 2
 
 
-def test_async_calls_side_by_side_are_known_in_any_order(deeds: Deeds) -> None:
+def test_async_calls_side_by_side_are_known_in_any_order(actions: Actions) -> None:
     async def acts(state: State, runtime: Runtime[None]) -> State:
         async def two(name: str) -> list[str]:
-            first = await runtime.astep(f"{name} 1", deeds.ado, f"{name} 1")
-            return [first, await runtime.astep(f"{name} 2", deeds.ado, f"{name} 2")]
+            first = await runtime.astep(f"{name} 1", actions.ado, f"{name} 1")
+            return [first, await runtime.astep(f"{name} 2", actions.ado, f"{name} 2")]
 
         came = await asyncio.gather(two("a"), two("b"))
         return {"came": [*came, interrupt("well?")]}
@@ -147,12 +149,12 @@ def test_async_calls_side_by_side_are_known_in_any_order(deeds: Deeds) -> None:
 
     came = asyncio.run(run())["came"]
     assert came == [[["a 1 done", "a 2 done"], ["b 1 done", "b 2 done"], "yes"]]
-    assert sorted(deeds.done) == ["a 1", "a 2", "b 1", "b 2"]
+    assert sorted(actions.done) == ["a 1", "a 2", "b 1", "b 2"]
 
 
-def test_an_async_step_of_a_sync_node_and_a_sync_one_of_an_async_node(deeds: Deeds) -> None:
+def test_an_async_step_of_a_sync_node_and_a_sync_one_of_an_async_node(actions: Actions) -> None:
     def acts(state: State, runtime: Runtime[None]) -> State:
-        return {"came": [runtime.step("a", deeds.ado, "a")]}
+        return {"came": [runtime.step("a", actions.ado, "a")]}
 
     async def aacts(state: State, runtime: Runtime[None]) -> State:
         assert threading.current_thread() is threading.main_thread()
@@ -166,10 +168,10 @@ def test_an_async_step_of_a_sync_node_and_a_sync_one_of_an_async_node(deeds: Dee
     assert asyncio.run(graph_of(aacts).ainvoke({}))["came"] == [[True]]
 
 
-def test_what_a_step_raised_is_raised_again_as_it_was(deeds: Deeds) -> None:
+def test_what_a_step_raised_is_raised_again_as_it_was(actions: Actions) -> None:
     def acts(state: State, runtime: Runtime[None]) -> State:
         try:
-            runtime.step("breaks", deeds.fail, "breaks")
+            runtime.step("breaks", actions.fail, "breaks")
         except KeyError as error:
             return {"came": [error.args[0], interrupt("well?")]}
         raise AssertionError
@@ -177,15 +179,15 @@ def test_what_a_step_raised_is_raised_again_as_it_was(deeds: Deeds) -> None:
     graph = graph_of(acts, MemorySaver())
     graph.invoke({}, thread())
     assert graph.invoke(Command(resume="yes"), thread())["came"] == [["breaks", "yes"]]
-    assert deeds.done == ["breaks"]
+    assert actions.done == ["breaks"]
 
 
-def test_a_node_that_does_something_else_is_stopped(deeds: Deeds) -> None:
+def test_a_node_that_does_something_else_is_stopped(actions: Actions) -> None:
     names = iter(["one", "other"])
 
     def acts(state: State, runtime: Runtime[None]) -> State:
         name = next(names)
-        runtime.step(name, deeds.do, name)
+        runtime.step(name, actions.do, name)
         return {"came": [interrupt("well?")]}
 
     graph = graph_of(acts, MemorySaver(), retry_policy=RetryPolicy(initial_interval=0.001))
@@ -194,15 +196,15 @@ def test_a_node_that_does_something_else_is_stopped(deeds: Deeds) -> None:
         graph.invoke(Command(resume="yes"), thread())
     assert caught.value.code == "replay_diverged"
     assert caught.value.details == {"before": "step one", "now": "step other"}
-    assert deeds.done == ["one"]
+    assert actions.done == ["one"]
 
 
-def test_an_edit_lets_a_node_begin_from_nothing(deeds: Deeds) -> None:
+def test_an_edit_lets_a_node_begin_from_nothing(actions: Actions) -> None:
     names = iter(["one", "other", "other"])
 
     def acts(state: State, runtime: Runtime[None]) -> State:
         name = next(names)
-        runtime.step(name, deeds.do, name)
+        runtime.step(name, actions.do, name)
         return {"came": [interrupt("well?")]}
 
     graph = graph_of(acts, MemorySaver())
@@ -210,10 +212,10 @@ def test_an_edit_lets_a_node_begin_from_nothing(deeds: Deeds) -> None:
     graph.update_state(thread(), {}, as_node="__start__")
     graph.invoke(None, thread())
     assert graph.invoke(Command(resume="yes"), thread())["came"] == [["yes"]]
-    assert deeds.done == ["one", "other"]
+    assert actions.done == ["one", "other"]
 
 
-def test_arguments_tell_calls_apart(deeds: Deeds) -> None:
+def test_arguments_tell_calls_apart(actions: Actions) -> None:
     given = iter([{"b": {3, 1}, "a": 1}, {"b": {1, 3}, "a": 1}, {"b": {1, 4}, "a": 1}])
 
     def acts(state: State, runtime: Runtime[None]) -> State:
@@ -241,15 +243,17 @@ def test_what_cannot_be_stored_may_be_given_but_not_returned() -> None:
 
 
 def test_after_a_failed_run_finished_steps_are_known_and_failed_ones_are_repeated(
-    deeds: Deeds,
+    actions: Actions,
 ) -> None:
     broken = True
 
     def last(idempotency_key: str) -> str:
-        return deeds.fail("last", idempotency_key) if broken else deeds.do("last", idempotency_key)
+        return (
+            actions.fail("last", idempotency_key) if broken else actions.do("last", idempotency_key)
+        )
 
     def acts(state: State, runtime: Runtime[None]) -> State:
-        first = runtime.step("first", deeds.do, "first")
+        first = runtime.step("first", actions.do, "first")
         return {"came": [first, runtime.step("last", last)]}
 
     graph = graph_of(acts, MemorySaver())
@@ -257,26 +261,26 @@ def test_after_a_failed_run_finished_steps_are_known_and_failed_ones_are_repeate
         graph.invoke({}, thread())
     broken = False
     assert graph.invoke(None, thread())["came"] == [["first done", "last done"]]
-    assert deeds.done == ["first", "last", "last"]
-    assert deeds.keys[1] == deeds.keys[2]
+    assert actions.done == ["first", "last", "last"]
+    assert actions.keys[1] == actions.keys[2]
 
 
-def test_a_retry_does_it_again_under_the_same_key(deeds: Deeds) -> None:
+def test_a_retry_does_it_again_under_the_same_key(actions: Actions) -> None:
     def acts(state: State, runtime: Runtime[None]) -> State:
-        came = runtime.step("one", deeds.do, "one")
+        came = runtime.step("one", actions.do, "one")
         if runtime.execution_info.node_attempt == 1:
             raise ConnectionError
         return {"came": [came]}
 
     policy = RetryPolicy(initial_interval=0.001, jitter=False)
     graph_of(acts, MemorySaver(), retry_policy=policy).invoke({}, thread())
-    assert deeds.done == ["one", "one"]
-    assert deeds.keys[0] == deeds.keys[1]
+    assert actions.done == ["one", "one"]
+    assert actions.keys[0] == actions.keys[1]
 
 
-def test_a_branch_has_its_own_keys(deeds: Deeds) -> None:
+def test_a_branch_has_its_own_keys(actions: Actions) -> None:
     def acts(state: State, runtime: Runtime[None]) -> State:
-        return {"came": [runtime.step("one", deeds.do, "one")]}
+        return {"came": [runtime.step("one", actions.do, "one")]}
 
     saver = MemorySaver()
     graph = graph_of(acts, saver)
@@ -286,19 +290,19 @@ def test_a_branch_has_its_own_keys(deeds: Deeds) -> None:
     graph.invoke(None, thread(checkpoint_id=begin))
     graph.invoke(None, thread(checkpoint_id=begin))
     graph.invoke({}, {"configurable": {"thread_id": "other"}})
-    assert len(deeds.keys) == 4
-    assert len(set(deeds.keys)) == 4
+    assert len(actions.keys) == 4
+    assert len(set(actions.keys)) == 4
 
 
-def test_concurrent_tasks_have_their_own_keys(deeds: Deeds) -> None:
+def test_concurrent_tasks_have_their_own_keys(actions: Actions) -> None:
     def acts(state: State, runtime: Runtime[None]) -> State:
-        return {"came": [runtime.step("one", deeds.do, "one")]}
+        return {"came": [runtime.step("one", actions.do, "one")]}
 
     builder = StateGraph(State)
     builder.add_node("acts", acts)
     builder.add_conditional_edges(START, lambda _state: [Send("acts", {}) for _ in range(20)])
     builder.compile(checkpointer=MemorySaver()).invoke({}, thread())
-    assert len(set(deeds.keys)) == 20
+    assert len(set(actions.keys)) == 20
 
 
 def test_calls_from_many_threads_wait_for_each_other_and_for_the_run() -> None:
@@ -347,12 +351,12 @@ def test_a_tool_gets_the_key_and_its_knobs_count() -> None:
     assert len({context.idempotency_key for context in seen}) == 2
 
 
-def test_a_key_that_is_given_stays(deeds: Deeds) -> None:
+def test_a_key_that_is_given_stays(actions: Actions) -> None:
     def acts(state: State, runtime: Runtime[None]) -> State:
-        return {"came": [runtime.step("one", deeds.do, "one", idempotency_key="mine")]}
+        return {"came": [runtime.step("one", actions.do, "one", idempotency_key="mine")]}
 
     graph_of(acts).invoke({})
-    assert deeds.keys == ["mine"]
+    assert actions.keys == ["mine"]
 
 
 def test_what_is_known_is_not_counted_again() -> None:
@@ -401,14 +405,14 @@ def test_a_call_beyond_the_budget_is_made_once_there_is_more() -> None:
     assert len(paid) == 2
 
 
-def test_the_trace_shows_calls_and_which_of_them_were_known(deeds: Deeds) -> None:
+def test_the_trace_shows_calls_and_which_of_them_were_known(actions: Actions) -> None:
     class Asks(Agent):
-        """Asks between two deeds."""
+        """Asks between two actions."""
 
         def act(self, state: Any, ctx: AgentContext) -> str:
-            ctx.step("before", deeds.do, "before")
+            ctx.step("before", actions.do, "before")
             ctx.ask("?")
-            ctx.step("after", deeds.do, "after")
+            ctx.step("after", actions.do, "after")
             return "done"
 
     team = Orchestrator(agents=[Asks()], checkpointer=MemorySaver())
@@ -441,7 +445,7 @@ def test_an_unknown_outcome_is_not_retried_by_default() -> None:
     assert attempts == [1]
 
 
-def test_nothing_of_a_call_outlives_its_run(deeds: Deeds) -> None:
+def test_nothing_of_a_call_outlives_its_run(actions: Actions) -> None:
     class Thing:
         """Something that refers back to its node."""
 
@@ -458,7 +462,7 @@ def test_nothing_of_a_call_outlives_its_run(deeds: Deeds) -> None:
     def acts(state: State, runtime: Runtime[None]) -> State:
         runtime.step("gives", give, runtime)
         with contextlib.suppress(KeyError):
-            runtime.step("breaks", deeds.fail, "breaks")
+            runtime.step("breaks", actions.fail, "breaks")
         raise ValueError("it failed")
 
     with pytest.raises(ValueError, match="it failed"):

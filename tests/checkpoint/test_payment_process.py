@@ -39,14 +39,14 @@ class World:
         return self._folder / "world"
 
     @property
-    def deeds(self) -> list[str]:
+    def actions(self) -> list[str]:
         """What was done, in order."""
         return [line.rpartition(" ")[0] for line in self._world.read_text().splitlines()]
 
-    def keys(self, deed: str) -> list[str]:
+    def keys(self, action: str) -> list[str]:
         """The keys under which it was done."""
         split = [line.rpartition(" ") for line in self._world.read_text().splitlines()]
-        return [key for name, _, key in split if name == deed]
+        return [key for name, _, key in split if name == action]
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -66,7 +66,7 @@ def test_a_step_of_unknown_outcome_is_not_repeated(
         assert came["code"] == "unknown_outcome"
         assert came["details"]["step"] == "three"
         assert came["details"]["idempotency_key"] == world.keys("three")[0]
-    counts = Counter(world.deeds)
+    counts = Counter(world.actions)
     assert counts["three"] == 1
     # The second process has failed: what may be repeated is tried again after that.
     assert counts["one"] == (1 if what == "steps" else 2)
@@ -77,7 +77,7 @@ def test_a_step_that_may_be_repeated_is_repeated_under_its_key(tmp_path: Path, w
     world = World(tmp_path, what, "sync")
     world.run(dies="two")
     assert world.run()["answer"] == ["one done", "two done", "three done"]
-    counts = Counter(world.deeds)
+    counts = Counter(world.actions)
     assert (counts["two"], counts["three"]) == (2, 1)
     # Side by side, the first may have been done and not known yet.
     assert counts["one"] in ({1} if what == "steps" else {1, 2})
@@ -93,14 +93,14 @@ def test_a_payment_is_not_made_twice(tmp_path: Path, durability: str) -> None:
     came = world.run()
     assert came["code"] == "unknown_outcome"
     assert came["details"]["tool"] == "pay"
-    assert world.deeds == ["pay 1", "model", "pay 2"]
+    assert world.actions == ["pay 1", "model", "pay 2"]
 
 
 def test_what_was_done_and_said_before_is_known(tmp_path: Path) -> None:
     world = World(tmp_path, "cashier", "sync")
     world.run(dies="send")
     assert world.run()["answer"] == "pay 1 done, model done, pay 2 done, send done"
-    assert world.deeds == ["pay 1", "model", "pay 2", "send", "send"]
+    assert world.actions == ["pay 1", "model", "pay 2", "send", "send"]
     assert len(set(world.keys("send"))) == 1
     assert len({*world.keys("pay 1"), *world.keys("pay 2")}) == 2
 
@@ -112,15 +112,15 @@ def test_what_is_not_durable_yet_is_not_done_twice_either(tmp_path: Path, what: 
     came = world.run()
     # What came last may have been lost; then nobody knows what came of it.
     assert "answer" in came or came["code"] == "unknown_outcome"
-    counts = Counter(world.deeds)
-    assert all(counts[deed] <= 1 for deed in ("one", "three", "pay 1", "pay 2", "pay 5"))
+    counts = Counter(world.actions)
+    assert all(counts[action] <= 1 for action in ("one", "three", "pay 1", "pay 2", "pay 5"))
 
 
 def test_an_agent_may_look_up_an_unknown_outcome(tmp_path: Path, durability: str) -> None:
     world = World(tmp_path, "careful", durability)
     world.run(dies="pay 1")
     assert world.run()["answer"] == "pay: done"
-    assert world.deeds == ["pay 1"]
+    assert world.actions == ["pay 1"]
 
 
 def test_a_declared_agent_does_not_call_again_what_has_returned(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_declared_agent_does_not_call_again_what_has_returned(tmp_path: Path) 
     world = World(tmp_path, "declared", "sync")
     world.run(dies="send")
     assert world.run()["answer"] == "send done"
-    assert world.deeds == ["model 0", "pay 5", "model 1", "send", "send", "model 2"]
+    assert world.actions == ["model 0", "pay 5", "model 1", "send", "send", "model 2"]
     assert len(set(world.keys("send"))) == 1
 
 
@@ -139,4 +139,4 @@ def test_a_declared_agent_does_not_pay_twice(tmp_path: Path, durability: str) ->
     came = world.run()
     assert (came["code"], came["details"]["tool"]) == ("unknown_outcome", "pay")
     assert came["details"]["idempotency_key"] == world.keys("pay 5")[0]
-    assert world.deeds == ["model 0", "pay 5"]
+    assert world.actions == ["model 0", "pay 5"]

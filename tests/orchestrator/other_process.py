@@ -77,16 +77,16 @@ def summary(result: Any) -> dict[str, Any]:
     return {**result.to_dict(), "id": result.run_id}
 
 
-def main(url: str, journal: str, deed: str, *words: str) -> Any:
+def main(url: str, journal: str, command: str, *words: str) -> Any:
     """Does what is asked."""
-    if deed == "ask":
+    if command == "ask":
         return summary(asking(url, journal).run("the guest", thread="t"))
-    if deed == "answer":
+    if command == "answer":
         return summary(asking(url, journal).resume("t", words[0]))
-    if deed == "crash":
+    if command == "crash":
         team = working(url, journal, stuck=True)
         return team.batch(["x"] * len(CRASHED), threads=CRASHED)
-    if deed == "hold":
+    if command == "hold":
         return summary(working(url, journal, stuck=True).run("x", thread="held"))
     team = working(url, journal, stuck=False)
     return [summary(result) for result in team.recover()]

@@ -32,14 +32,14 @@ class Place:
         self.url = f"sqlite:{folder}/runs.db"
         self.journal = str(folder / "journal")
 
-    def start(self, *deed: str) -> subprocess.Popen[str]:
+    def start(self, *command: str) -> subprocess.Popen[str]:
         """Starts another process."""
-        command = [sys.executable, str(OTHER), self.url, self.journal, *deed]
+        command = [sys.executable, str(OTHER), self.url, self.journal, *command]
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
-    def run(self, *deed: str) -> Any:
+    def run(self, *command: str) -> Any:
         """What another process says, once it has ended."""
-        process = self.start(*deed)
+        process = self.start(*command)
         said, _ = process.communicate(timeout=120)
         assert process.returncode == 0
         return json.loads(said)

@@ -41,10 +41,10 @@ class Job:
         self.spec = spec
         self.world = os.open(spec["world"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    def do(self, deed: str) -> str:
+    def do(self, action: str) -> str:
         """Changes the world."""
-        os.write(self.world, f"{deed}\n".encode())
-        return deed
+        os.write(self.world, f"{action}\n".encode())
+        return action
 
     def graph(self) -> Any:
         """A node with an effect, then one that asks after its own, beside one that works."""

@@ -115,7 +115,7 @@ def test_a_team_that_is_killed_when_it_shows_a_question(
     questioner: Questioner, store: Iterator[str], tmp_path: Path, face: str, durability: str,
     kind: str,
 ) -> None:  # fmt: skip
-    deeds = {"first": 1} if kind == "asks" else {"first": 1, "paid": 1}
+    actions = {"first": 1} if kind == "asks" else {"first": 1, "paid": 1}
     for number in range(rounds(1, 40)):
         job = {
             "face": face,
@@ -124,7 +124,7 @@ def test_a_team_that_is_killed_when_it_shows_a_question(
             "durability": durability,
             "kind": kind,
         }
-        assert check(questioner, job) == deeds
+        assert check(questioner, job) == actions
 
 
 @pytest.mark.parametrize("durability", DURABILITIES)

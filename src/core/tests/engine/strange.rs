@@ -15,7 +15,7 @@ use crate::engine::random::random_graphs;
 use crate::support::{Play, Script, ms, nested, options};
 
 #[derive(Clone, Debug)]
-enum Deed {
+enum Operation {
     Step,
     Resolve(usize, u8),
     Wrong(u32, u32, u64),
@@ -28,18 +28,18 @@ enum Deed {
     Note(usize),
 }
 
-fn deeds() -> impl Strategy<Value = Deed> {
+fn operations() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        8 => Just(Deed::Step),
-        8 => (any::<usize>(), 0_u8..9).prop_map(|(task, how)| Deed::Resolve(task, how)),
-        2 => (0_u32..4, 0_u32..4, 0_u64..30).prop_map(|(u, s, n)| Deed::Wrong(u, s, n)),
-        3 => any::<usize>().prop_map(Deed::Answer),
-        1 => Just(Deed::AnswerNobody),
-        4 => (0_u64..40).prop_map(Deed::Commit),
-        1 => Just(Deed::Cancel),
-        3 => (0_u64..5000).prop_map(Deed::Pass),
-        1 => any::<usize>().prop_map(Deed::Request),
-        1 => any::<usize>().prop_map(Deed::Note),
+        8 => Just(Operation::Step),
+        8 => (any::<usize>(), 0_u8..9).prop_map(|(task, how)| Operation::Resolve(task, how)),
+        2 => (0_u32..4, 0_u32..4, 0_u64..30).prop_map(|(u, s, n)| Operation::Wrong(u, s, n)),
+        3 => any::<usize>().prop_map(Operation::Answer),
+        1 => Just(Operation::AnswerNobody),
+        4 => (0_u64..40).prop_map(Operation::Commit),
+        1 => Just(Operation::Cancel),
+        3 => (0_u64..5000).prop_map(Operation::Pass),
+        1 => any::<usize>().prop_map(Operation::Request),
+        1 => any::<usize>().prop_map(Operation::Note),
     ]
 }
 
@@ -56,48 +56,48 @@ fn outcome(play: &mut Play, task: &Task<Value>, how: u8) -> TaskOutcome<Value> {
     }
 }
 
-fn act(play: &mut Play, seen: &mut Vec<Task<Value>>, deed: &Deed) {
+fn act(play: &mut Play, seen: &mut Vec<Task<Value>>, operation: &Operation) {
     let any = |tasks: &[Task<Value>], place: usize| tasks.get(place % tasks.len().max(1)).cloned();
-    match deed {
-        Deed::Step => {
+    match operation {
+        Operation::Step => {
             let effect = play.run.step(play.now, &mut play.script);
             if let Effect::Start(tasks) = effect {
                 seen.extend(tasks);
             }
         }
-        Deed::Resolve(place, how) => {
+        Operation::Resolve(place, how) => {
             if let Some(task) = any(seen, *place) {
                 let outcome = outcome(play, &task, *how);
                 play.run.resolve(task.id, outcome, play.now);
             }
         }
-        Deed::Wrong(scope, slot, serial) => {
+        Operation::Wrong(scope, slot, serial) => {
             let id = TaskId { scope: *scope, slot: *slot, serial: *serial };
             play.run.resolve(id, TaskOutcome::Ask(json!(0)), play.now);
             play.run.path(id);
             play.run.node_of(id);
             play.run.namespace(*scope);
         }
-        Deed::Answer(place) => {
+        Operation::Answer(place) => {
             let questions = play.run.questions();
             if let Some(question) = questions.get(place % questions.len().max(1)) {
                 assert!(play.run.answer(&question.id, json!("!"), play.now).is_ok());
             }
         }
-        Deed::AnswerNobody => {
+        Operation::AnswerNobody => {
             assert!(play.run.answer("nobody", json!("!"), play.now).is_err());
         }
-        Deed::Commit(id) => play.run.committed(*id),
-        Deed::Cancel => play.run.cancel("strange", play.now),
-        Deed::Pass(time) => play.now = play.now + ms(*time),
-        Deed::Request(place) => {
+        Operation::Commit(id) => play.run.committed(*id),
+        Operation::Cancel => play.run.cancel("strange", play.now),
+        Operation::Pass(time) => play.now = play.now + ms(*time),
+        Operation::Request(place) => {
             if let Some(task) = any(seen, *place) {
                 let granted = play.run.request(task.id, BudgetCharge::Tool).is_ok();
                 play.run
                     .charge(task.id, Usage { input_tokens: u64::from(granted), output_tokens: 1 });
             }
         }
-        Deed::Note(place) => {
+        Operation::Note(place) => {
             if let Some(task) = any(seen, *place) {
                 play.run.note(task.id, EventKind::Custom, "strange", json!(null));
             }
@@ -139,7 +139,7 @@ proptest! {
     #[test]
     fn no_sequence_of_calls_panics_or_keeps_a_run_from_ending(
         random in random_graphs(),
-        deeds in prop::collection::vec(deeds(), 0..80),
+        operations in prop::collection::vec(operations(), 0..80),
         commits in any::<bool>(),
     ) {
         let limits = Limits {
@@ -152,8 +152,8 @@ proptest! {
         let options = Options { commits, limits, ..options() };
         let mut play = Play::with(&random.graph(), random.script(), json!({}), options);
         let mut seen = Vec::new();
-        for deed in &deeds {
-            act(&mut play, &mut seen, deed);
+        for operation in &operations {
+            act(&mut play, &mut seen, operation);
         }
         prop_assert!(obey(&mut play, &mut seen), "the run did not end");
         let events = play.run.take_events();
