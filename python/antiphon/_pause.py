@@ -24,8 +24,8 @@ _Pause = TypeVar("_Pause", bound=BaseException)
 class Interrupted(BaseException):
     """Carries a question out of a node; no error, and not to be caught.
 
-    It is no ``Exception``, so that a broad handler in a node does not swallow it. `question_id` is the
-    id of a question that a nested run asks.
+    It is no ``Exception``, so that a broad handler in a node does not swallow it. `question_id` is
+    that of a question that a nested run asks.
     """
 
     def __init__(self, question: object, question_id: str | None = None) -> None:

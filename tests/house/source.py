@@ -20,7 +20,7 @@ _SKIPPED = {"target", "dist", "node_modules", "__pycache__"}
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """One breach of a rule, with the place where a reader mends it."""
+    """One violation of a rule, with the place where a reader mends it."""
 
     path: str
     line: int

@@ -54,8 +54,8 @@ CRATES = sorted(path.parent.name for path in ROOT.glob("src/*/Cargo.toml"))
 @pytest.mark.parametrize("crate", CRATES)
 def test_a_crate_keeps_to_its_layer(crate: str) -> None:
     assert crate in HOUSE, f"src/{crate}: add the room to design and to HOUSE in this file"
-    breaches = misfits(crate, dependencies(crate))
-    assert not breaches, "\n" + "\n".join(breaches)
+    found = misfits(crate, dependencies(crate))
+    assert not found, "\n" + "\n".join(found)
 
 
 @pytest.mark.parametrize("crate", CRATES)

@@ -46,7 +46,7 @@ def hard_functions(root: Path) -> Iterator[Finding]:
     """Python functions past a limit."""
     for path in python(root):
         for function, is_method in functions(ast.parse(path.read_text(encoding="utf-8"))):
-            for rule in _breaches(function, is_method=is_method):
+            for rule in _violations(function, is_method=is_method):
                 yield finding(root, path, function.lineno, f"`{function.name}` {rule}")
 
 
@@ -76,7 +76,7 @@ def functions(tree: ast.AST, *, is_class: bool = False) -> Iterator[tuple[Functi
         yield from functions(node, is_class=isinstance(node, ast.ClassDef))
 
 
-def _breaches(function: Function, *, is_method: bool) -> Iterator[str]:
+def _violations(function: Function, *, is_method: bool) -> Iterator[str]:
     if (lines := _length(function)) > FUNCTION_LINES:
         yield f"has {lines} lines, limit {FUNCTION_LINES}"
     arguments = len(function.args.posonlyargs) + len(function.args.args) - is_method

@@ -60,7 +60,7 @@ def test_a_worker_gets_its_job_once_and_then_nothing() -> None:
     assert first[:1] == b"J"
     assert json.loads(first[1:])["code"] == "1"
     assert made(ask(b"J")) == b""
-    assert made.breach is None
+    assert made.violation is None
 
 
 def test_an_honest_outcome_is_passed_on() -> None:
@@ -102,10 +102,10 @@ def test_a_granted_function_is_called_and_its_failure_reported_without_its_place
     ],
     ids=["ungranted", "short", "list", "text", "nested", "kind", "early", "long"],
 )
-def test_any_breach_of_the_protocol_ends_the_talk(request_: bytes) -> None:
+def test_any_violation_of_the_protocol_ends_the_talk(request_: bytes) -> None:
     made = rpc()
     assert made(request_) == b""
-    assert made.breach is not None
+    assert made.violation is not None
     assert made(ask(b"J")) == b""
 
 
@@ -124,7 +124,7 @@ def test_any_breach_of_the_protocol_ends_the_talk(request_: bytes) -> None:
 def test_what_only_the_host_can_know_cannot_be_claimed(claim: dict[str, Any]) -> None:
     made = rpc()
     made(outcome(**claim))
-    if made.breach is None:
+    if made.violation is None:
         with pytest.raises(Malformed):
             made.outcome()
 
@@ -136,7 +136,7 @@ def test_a_call_before_the_last_reply_was_read_ends_the_talk() -> None:
         for _ in range(1_000):
             made(b'C{"id": 1, "name": "add", "args": [], "kwargs": {}}')
     assert made.calls.made == 1
-    assert "before the reply" in str(made.breach)
+    assert "before the reply" in str(made.violation)
 
 
 @pytest.mark.parametrize(
@@ -155,21 +155,21 @@ def test_a_call_before_the_last_reply_was_read_ends_the_talk() -> None:
 def test_what_was_not_asked_for_is_refused(claim: dict[str, Any]) -> None:
     made = HostRpc({**JOB, "want": []}, Limits().complete(), None, Deadline(5, None, lambda: None))
     made(b"O" + json.dumps(claim).encode())
-    assert made.breach is not None
+    assert made.violation is not None
 
 
 def test_attachments_have_a_bound_each_and_together() -> None:
     made = rpc(tables=1_000)
     made(outcome(tables=[{"name": str(number)} for number in range(4)]))
     made(b"A" + b"x" * 1_001)
-    assert "too long" in str(made.breach)
+    assert "too long" in str(made.violation)
     made = rpc(tables=1_000)
     made(outcome(tables=[{"name": str(number)} for number in range(4)]))
     for _ in range(2):
         made(b"A" + b"x" * 1_000)
-    assert made.breach is None
+    assert made.violation is None
     made(b"A" + b"x")
-    assert "too long" in str(made.breach)
+    assert "too long" in str(made.violation)
 
 
 def test_a_table_of_empty_dicts_is_lost_before_it_is_read() -> None:

@@ -15,16 +15,16 @@ use support::{
 };
 
 /// Whether code that ends in `True` or `False`, or raises, says `True`.
-fn breaches(engine: &dyn Sandbox, code: &str) -> bool {
+fn gets_through(engine: &dyn Sandbox, code: &str) -> bool {
     run(engine, code).value == Some(json!(true))
 }
 
 /// What gets through without a layer, and through no jail that is whole.
 fn only_without(layer: JailLayer, code: &str) {
     let whole = engine(EngineName::Process, &json!({}));
-    assert!(!breaches(&whole, code), "the whole jail lets it through: {code}");
+    assert!(!gets_through(&whole, code), "the whole jail lets it through: {code}");
     let part = without(&[layer]);
-    assert!(breaches(&part, code), "without {}: {:?}", layer.as_str(), run(&part, code).error);
+    assert!(gets_through(&part, code), "without {}: {:?}", layer.as_str(), run(&part, code).error);
 }
 
 #[test]

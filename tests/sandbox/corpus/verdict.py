@@ -54,7 +54,7 @@ class Verdict:
     Attributes:
         case: its name.
         kind: its kind.
-        breaches: what got through.
+        escapes: what got through.
         overruns: which limits did not hold.
         errors: the kinds of errors of its runs.
         odd: kinds of errors that were not expected.
@@ -62,7 +62,7 @@ class Verdict:
 
     case: str
     kind: str
-    breaches: list[str] = field(default_factory=list)
+    escapes: list[str] = field(default_factory=list)
     overruns: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     odd: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Verdict:
     @property
     def contained(self) -> bool:
         """Whether nothing got through, and limits held."""
-        return not self.breaches and not self.overruns
+        return not self.escapes and not self.overruns
 
 
 def judge(case: Case, seen: list[Seen], harm: list[str], token: str, bounds: Bounds) -> Verdict:
@@ -83,14 +83,14 @@ def judge(case: Case, seen: list[Seen], harm: list[str], token: str, bounds: Bou
         token: the secret.
         bounds: what each run was allowed.
     """
-    verdict = Verdict(case.id, case.kind, breaches=list(harm))
+    verdict = Verdict(case.id, case.kind, escapes=list(harm))
     for run in seen:
         if ESCAPED in run.said:
             at = run.said.index(ESCAPED)
-            verdict.breaches.append(run.said[at : at + 80])
+            verdict.escapes.append(run.said[at : at + 80])
         everything = run.said + run.beside
         if token in everything or token[::-1] in everything:
-            verdict.breaches.append("the token came out")
+            verdict.escapes.append("the token came out")
         if run.seconds > bounds.seconds + GRACE:
             verdict.overruns.append(f"{run.seconds:.1f} s")
         if run.memory > bounds.memory:
@@ -98,7 +98,7 @@ def judge(case: Case, seen: list[Seen], harm: list[str], token: str, bounds: Bou
         if len(run.said) > bounds.output:
             verdict.overruns.append(f"{len(run.said)} characters")
         verdict.errors.append(run.error)
-    # Without an error it did nothing that showed, or a breach tells; a kill is no surprise.
+    # Without an error it did nothing that showed, or an escape tells; a kill is no surprise.
     allowed = case.expected | {"none", "time_limit"}
     if "python_error" in allowed:
         allowed |= {"syntax_error", "host_call_failed"}

@@ -210,11 +210,11 @@ def _fault(done: Any, deadline: Deadline, limits: Mapping[str, Any]) -> dict[str
 def _outcome(rpc: HostRpc, done: Any) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     """Return the worker's validated outcome with its tables as Arrow, or the fault."""
     try:
-        found = rpc.outcome() if rpc.breach is None else None
+        found = rpc.outcome() if rpc.violation is None else None
     except Malformed as problem:
-        rpc.breach, found = str(problem), None
+        rpc.violation, found = str(problem), None
     if found is None:
-        why = rpc.breach or done.trapped or f"it ended with code {done.exit_code}"
+        why = rpc.violation or done.trapped or f"it ended with code {done.exit_code}"
         return None, {"kind": "crashed", "message": f"the worker gave no result: {why}"[:500]}
     for name, columns in found.pop("columns"):
         try:

@@ -33,14 +33,14 @@ class HostRpc:
         deadline: the job's.
 
     Attributes:
-        breach: the violation of the protocol, if any.
+        violation: the violation of the protocol, if any.
         calls: the calls of host functions.
     """
 
     def __init__(
         self, job: Mapping[str, Any], limits: Mapping[str, Any], call: Any, deadline: Deadline
     ) -> None:
-        self.breach: str | None = None
+        self.violation: str | None = None
         self.calls = JobCalls(call, deadline, limit=limits["host_calls"])
         self._limits, self._deadline = dict(limits), deadline
         self._granted = {each["name"] for each in job["functions"]} if call is not None else set()
@@ -56,14 +56,14 @@ class HostRpc:
         self._figures: list[bytes] = []
 
     def __call__(self, request: bytes) -> bytes:
-        """Answer one request; after a breach, none."""
-        if self.breach is not None or not request or self._deadline.ended is not None:
+        """Answer one request; after a violation, none."""
+        if self.violation is not None or not request or self._deadline.ended is not None:
             return b""
         kind, body = request[0], request[1:]
         try:
             return self._answer(kind, body)
         except (Malformed, ValueError, TypeError, KeyError, RecursionError) as problem:
-            self.breach = f"{type(problem).__name__}: {problem}"[:200]
+            self.violation = f"{type(problem).__name__}: {problem}"[:200]
         except JobEnded:
             pass
         return b""

@@ -40,7 +40,7 @@ pub(super) enum CallFault {
     /// The limit of calls was reached.
     TooMany(u64),
     /// It violates the protocol.
-    Breach(&'static str),
+    Protocol(&'static str),
 }
 
 type CallAnswer = Result<Json, CallError>;
@@ -99,23 +99,23 @@ impl<'a> PendingHostCalls<'a> {
         // The guest package reads each reply to its end. A worker that does not could fill the
         // host's memory with replies.
         if unread > 0 {
-            return Err(CallFault::Breach("a call before the reply to the last one was read"));
+            return Err(CallFault::Protocol("a call before the reply to the last one was read"));
         }
-        let breach = |_| CallFault::Breach("a call that cannot be parsed");
-        let value = tagged::parse(text, self.size).map_err(breach)?;
-        let form = || CallFault::Breach("a call with unexpected fields");
+        let protocol_fault = |_| CallFault::Protocol("a call that cannot be parsed");
+        let value = tagged::parse(text, self.size).map_err(protocol_fault)?;
+        let form = || CallFault::Protocol("a call with unexpected fields");
         let value = value.is_object().then_some(value).ok_or_else(form)?;
         let call: CallBody = serde_json::from_value(value).map_err(|_| form())?;
         let arguments = call.args.iter().chain(call.kwargs.values());
         let mut checked = arguments.map(|value| tagged::check(value, self.size.generous()));
         if let Some(refusal) = checked.find_map(Result::err) {
             return Err(match refusal {
-                ValueFault::TooLarge(_) => CallFault::Breach("arguments that are too large"),
-                ValueFault::Malformed(why) => CallFault::Breach(why),
+                ValueFault::TooLarge(_) => CallFault::Protocol("arguments that are too large"),
+                ValueFault::Malformed(why) => CallFault::Protocol(why),
             });
         }
         if self.open.is_some() {
-            return Err(CallFault::Breach("a call before the answer to the last one"));
+            return Err(CallFault::Protocol("a call before the answer to the last one"));
         }
         if self.host.is_none() || self.functions.iter().all(|known| known.name != call.name) {
             return Err(CallFault::Denied(call.name.chars().take(100).collect()));
@@ -126,7 +126,7 @@ impl<'a> PendingHostCalls<'a> {
         self.made += 1;
         self.open = Some((call.id, Instant::now() + LONGEST));
         let sent = self.line().is_ok_and(|line| line.requests.send(call).is_ok());
-        if sent { Ok(()) } else { Err(CallFault::Breach("no thread for the call")) }
+        if sent { Ok(()) } else { Err(CallFault::Protocol("no thread for the call")) }
     }
 
     /// Appends the reply to `to`, if there is one.

@@ -23,7 +23,7 @@ pub(super) enum StopReason {
     /// It made a call that is not allowed.
     Call(CallFault),
     /// It violated the protocol.
-    Breach(String),
+    Protocol(String),
     /// It closed its channel.
     Gone,
 }
@@ -74,10 +74,10 @@ fn reason(stop: StopReason, manner: &WorkerEnd, limits: &SandboxLimits) -> Guest
         StopReason::Call(CallFault::TooMany(most)) => {
             (GuestFaultKind::HostCallLimit, format!("it called the host more than {most} times"))
         }
-        StopReason::Call(CallFault::Breach(why)) => {
+        StopReason::Call(CallFault::Protocol(why)) => {
             (GuestFaultKind::Crashed, format!("the worker broke the protocol: {why}"))
         }
-        StopReason::Breach(why) => {
+        StopReason::Protocol(why) => {
             (GuestFaultKind::Crashed, format!("the worker broke the protocol: {why}"))
         }
         StopReason::Gone => return gone(manner, limits),

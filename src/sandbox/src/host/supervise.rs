@@ -188,7 +188,7 @@ impl Supervisor<'_> {
             PolledDescriptor::read(self.calls.watch()),
         ];
         descriptors::wait(&mut watched, Some(until.saturating_duration_since(now)))
-            .map_err(|error| StopReason::Breach(error.to_string()))?;
+            .map_err(|error| StopReason::Protocol(error.to_string()))?;
         Ok(watched.map(PolledDescriptor::is_readable))
     }
 
@@ -286,7 +286,7 @@ impl Supervisor<'_> {
         kind: frame::FrameKind,
         text: Vec<u8>,
     ) -> Result<Option<JobOutcome>, StopReason> {
-        let breach = |why: &str| StopReason::Breach(why.to_owned());
+        let protocol_fault = |why: &str| StopReason::Protocol(why.to_owned());
         match kind {
             frame::FrameKind::Ready => self.begin(),
             frame::FrameKind::Call => {
@@ -294,14 +294,14 @@ impl Supervisor<'_> {
                 self.calls.start(&text, unread).map_err(StopReason::Call)?;
             }
             frame::FrameKind::Outcome => {
-                let body = OutcomeBody::read(&text, &self.budget).map_err(breach)?;
+                let body = OutcomeBody::read(&text, &self.budget).map_err(protocol_fault)?;
                 self.phase = JobPhase::Collecting(Box::new(body));
             }
             _ => {
                 let JobPhase::Collecting(body) = &self.phase else {
-                    return Err(StopReason::Breach("an attachment without an outcome".to_owned()));
+                    return Err(StopReason::Protocol("an attachment without an outcome".to_owned()));
                 };
-                self.attached.take(text, &body.tables, &self.budget).map_err(StopReason::Breach)?;
+                self.attached.take(text, &body.tables, &self.budget).map_err(StopReason::Protocol)?;
             }
         }
         let JobPhase::Collecting(body) = &self.phase else { return Ok(None) };
@@ -313,7 +313,7 @@ impl Supervisor<'_> {
             return Ok(None);
         };
         let (tables, figures) = std::mem::take(&mut self.attached).into_parts();
-        let outcome = body.check(&self.budget).map_err(breach)?;
+        let outcome = body.check(&self.budget).map_err(protocol_fault)?;
         Ok(Some(JobOutcome { tables, figures, ..outcome }))
     }
 
@@ -364,7 +364,7 @@ impl Supervisor<'_> {
 }
 
 impl From<frame::ProtocolFault> for StopReason {
-    fn from(breach: frame::ProtocolFault) -> Self {
-        Self::Breach(breach.to_string())
+    fn from(protocol_fault: frame::ProtocolFault) -> Self {
+        Self::Protocol(protocol_fault.to_string())
     }
 }
