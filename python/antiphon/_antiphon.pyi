@@ -1286,7 +1286,7 @@ class Run:
         thread go: start another one there with the answer.
         """
     @property
-    def begun(self, /) -> bool:
+    def started(self, /) -> bool:
         """
         Whether it has begun: a run that is kept may find its thread taken, or unfit.
         """

@@ -21,7 +21,7 @@ class BatchProgressBar:
         self._total = total
         self._label = label
         self._done = self._failed = 0
-        self._begun = time.monotonic()
+        self._started = time.monotonic()
         self._drawn = 0.0
         self._show = _notebook() or _terminal()
 
@@ -42,7 +42,7 @@ class BatchProgressBar:
         """The bar as text."""
         share = self._done / self._total if self._total else 1.0
         filled = round(share * _WIDTH)
-        seconds = int(time.monotonic() - self._begun)
+        seconds = int(time.monotonic() - self._started)
         bar = "█" * filled + "░" * (_WIDTH - filled)
         failed = f", {self._failed} failed" if self._failed else ""
         clock = f"{seconds // 60:02d}:{seconds % 60:02d}"

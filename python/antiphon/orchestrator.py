@@ -381,7 +381,7 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
 
     def _keeps(self, run: Run, error: BaseException, *, keep: bool) -> bool:
         """Whether the result holds a failure; otherwise the exception holds the result."""
-        if not run.begun:
+        if not run.started:
             # Nothing has run, so no agent has failed.
             return keep
         name_agent(run, error, self._built.expected)

@@ -144,7 +144,7 @@ def test_runs_at_once_are_timed_together(threads: int) -> None:
     sample = sandbox.at_once(ran.append, threads)
     assert sample is not None
     assert sample(1) > 0
-    # Each thread has begun before the clock does.
+    # Each thread has started before the clock does.
     assert len(ran) == sandbox.JOBS + threads
 
 

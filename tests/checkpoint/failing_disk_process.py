@@ -39,9 +39,9 @@ def kept(saver: Saver, steps: int, durability: Durability = "sync") -> int:
         "add", lambda state: "add" if len(state["log"]) < state["until"] else END
     )
     graph = builder.compile(saver)
-    begun = graph.get_state(CONFIG).metadata is not None
+    started = graph.get_state(CONFIG).metadata is not None
     return len(
-        graph.invoke(None if begun else {"until": steps}, CONFIG, durability=durability)["log"]
+        graph.invoke(None if started else {"until": steps}, CONFIG, durability=durability)["log"]
     )
 
 

@@ -65,7 +65,7 @@ class World:
 
     awaited: bool
     done: Counter[tuple[str, int, int]] = field(default_factory=Counter)
-    begun: Counter[tuple[str, int, int]] = field(default_factory=Counter)
+    started: Counter[tuple[str, int, int]] = field(default_factory=Counter)
 
     def build(self, plan: Plan, saver: Any = None, *, tail: str = "tail") -> Any:
         """The graph of a plan."""
@@ -114,8 +114,8 @@ class World:
         def work(state: State) -> dict[str, Any]:
             now = state.get("round", 0)
             key = (name, now, state.get("of", 0))
-            self.begun[key] += 1
-            if kind == "flaky" and self.begun[key] % 2:
+            self.started[key] += 1
+            if kind == "flaky" and self.started[key] % 2:
                 raise ConnectionError(name)
             asked = range(part) if kind == "asking" else ()
             answers = [interrupt(f"{name} {now} {number}") for number in asked]

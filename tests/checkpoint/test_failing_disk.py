@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="rights and limi
 
 
 def bear(hardship: str, path: Path, steps: int = STEPS) -> list[list[str]]:
-    """The words that the process says after it has begun, line by line."""
+    """The words that the process says after it has started, line by line."""
     command = [sys.executable, str(SCRIPT), hardship, str(path), str(steps)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -99,12 +99,12 @@ def test_a_full_disk_loses_nothing_that_was_stored(tmp_path: Path) -> None:
     assert lines[-2][0] == "error"
     assert lines[-2][1] in {"store_full", "store_failed"}
     assert str(path) in " ".join(lines[-1])
-    begun = [int(line[1]) for line in lines if line[0] == "step"]
+    started = [int(line[1]) for line in lines if line[0] == "step"]
     # With `sync`, a step begins once the one before it is kept.
-    assert len(begun) > STEPS / 3
+    assert len(started) > STEPS / 3
     further = bear("nothing", path, 1_000)
     assert further[-1] == ["end", "1000"]
-    assert int(further[1][1]) in {begun[-1], begun[-1] + 1}
+    assert int(further[1][1]) in {started[-1], started[-1] + 1}
 
 
 def test_a_thread_is_free_at_once_when_there_is_room_again(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_committed_work_stays_and_is_not_repeated(
 def check(lines: list[list[str]], *, is_sync: bool) -> None:
     """Each process resumes where the thread is, and never before that."""
     count, done = 0, {"left": 0, "right": 0}
-    begun = {"count": -1, "left": 0, "right": 0}
+    started = {"count": -1, "left": 0, "right": 0}
     for word, *rest in lines:
         if word == "end":
             continue
@@ -91,8 +91,8 @@ def check(lines: list[list[str]], *, is_sync: bool) -> None:
             assert (left, right) >= (done["left"], done["right"])
             if is_sync:
                 # A superstep begins once the one before is durable.
-                assert held >= begun["count"]
-                assert min(left, right) >= max(begun["left"], begun["right"]) - 1
+                assert held >= started["count"]
+                assert min(left, right) >= max(started["left"], started["right"]) - 1
             count, done = held, {"left": left, "right": right}
             continue
         number = int(rest[0])
@@ -102,7 +102,7 @@ def check(lines: list[list[str]], *, is_sync: bool) -> None:
             assert number >= count, f"the count goes back from {count} to {number}"
         else:
             assert number > done[word], f"{word} is done again: {number}"
-        begun[word] = max(begun[word], number)
+        started[word] = max(started[word], number)
 
 
 def check_payments(lines: list[list[str]]) -> None:

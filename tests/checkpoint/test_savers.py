@@ -211,16 +211,16 @@ class TestSharing:
         self.refuse(open_saver(url), open_saver(url))
 
     def refuse(self, first: Saver, second: Saver) -> None:
-        begun, go_on = threading.Event(), threading.Event()
+        started, go_on = threading.Event(), threading.Event()
 
         def wait(state: Log) -> Log:
-            begun.set()
+            started.set()
             assert go_on.wait(30)
             return {"log": ["first"]}
 
         runner = threading.Thread(target=lambda: graph_of(wait, first).invoke({}, ONE))
         runner.start()
-        assert begun.wait(30)
+        assert started.wait(30)
         other = graph_of(lambda s: {"log": ["second"]}, second)
         try:
             for use in (
@@ -270,17 +270,17 @@ class TestSharing:
 
     def test_a_cancelled_run_frees_its_thread(self, url: str) -> None:
         async def cancel() -> None:
-            begun = asyncio.Event()
+            started = asyncio.Event()
 
             async def wait(state: Log) -> None:
-                begun.set()
+                started.set()
                 await forever()
 
             graph = graph_of(wait, url)
             for _ in range(2):
-                begun.clear()
+                started.clear()
                 task = asyncio.create_task(graph.ainvoke({"log": ["in"]}, ONE))
-                await begun.wait()
+                await started.wait()
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task

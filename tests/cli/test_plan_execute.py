@@ -68,8 +68,8 @@ def test_a_task_searches_reads_writes_and_tells_each_step(
     assert "Ten million people live in Lima." in prompt
     assert (tmp_path / "work/files/lima.pdf").read_bytes().startswith(b"%PDF")
     lines = done.stderr.splitlines()
-    begun = [one for one in lines if one.startswith("stage ")]
-    assert begun == ["stage 1: find", "stage 2: read", "stage 3: say", "stage 4: file"]
+    started = [one for one in lines if one.startswith("stage ")]
+    assert started == ["stage 1: find", "stage 2: read", "stage 3: say", "stage 4: file"]
     assert [one for one in lines if one.startswith("  done: ")] == [
         "  done: find",
         "  done: read",

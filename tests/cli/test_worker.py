@@ -34,8 +34,8 @@ from support.waiting import happens
 @tool(side_effect="read")
 def double(number: int) -> int:
     "Twice the number."
-    with Path("begun").open("a") as begun:
-        begun.write(f"{os.getpid()} {number}\\n")
+    with Path("started").open("a") as started:
+        started.write(f"{os.getpid()} {number}\\n")
     assert number < 10 or happens(Path("go").exists)
     with Path("done").open("a") as done:
         done.write(f"{number}\\n")
@@ -107,7 +107,7 @@ def test_a_killed_worker_and_a_killed_server_lose_nothing_and_repeat_nothing(
     server: NatsServer, tmp_path: Path
 ) -> None:
     (tmp_path / "tools.py").write_text(MODULE)
-    begun, done = tmp_path / "begun", tmp_path / "done"
+    started, done = tmp_path / "started", tmp_path / "done"
 
     def step(number: int) -> dict[str, Any]:
         return {
@@ -131,7 +131,7 @@ def test_a_killed_worker_and_a_killed_server_lose_nothing_and_repeat_nothing(
         for event in stream:
             if event.name == "EXECUTION_STAGE_START" and event.data["stageIndex"] == 2:
                 break
-        assert happens(lambda: len(begun.read_text().splitlines()) == 7)
+        assert happens(lambda: len(started.read_text().splitlines()) == 7)
         first.kill()
         server.kill()
         server.come_back()

@@ -29,11 +29,11 @@ def database(name: str, folder: Path) -> Path:
     path = folder / f"{name}.sqlite"
     if not path.exists() or (name in GENERATED and path.stat().st_mtime < _changed()):
         folder.mkdir(parents=True, exist_ok=True)
-        begun = path.with_suffix(".part")
-        begun.unlink(missing_ok=True)
-        with closing(sqlite3.connect(begun)) as connection, connection:
+        started = path.with_suffix(".part")
+        started.unlink(missing_ok=True)
+        with closing(sqlite3.connect(started)) as connection, connection:
             DATABASES[name](connection)
-        begun.replace(path)
+        started.replace(path)
     return path
 
 

@@ -18,7 +18,7 @@ class Heard(BaseCallbackHandler):
 
     def __init__(self) -> None:
         self.names: dict[Any, Any] = {}
-        self.begun: list[Any] = []
+        self.started: list[Any] = []
         self.ended: list[Any] = []
         self.inputs: dict[Any, Any] = {}
 
@@ -37,7 +37,7 @@ class Heard(BaseCallbackHandler):
 
     def _begin(self, name: Any, about: Any) -> None:
         self.names[about["run_id"]] = name
-        self.begun.append((name, self.names.get(about["parent_run_id"])))
+        self.started.append((name, self.names.get(about["parent_run_id"])))
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def void(_: Any) -> None:
 def test_a_run_and_its_nodes(impl: Impl, run: Run, heard: Heard) -> None:
     graph = impl.sequence(Log, say("a"), say("b"), name="g")
     run(graph, {"log": ["in"]}, {"callbacks": [heard]})
-    assert heard.begun == [("g", None), ("a", "g"), ("b", "g")]
+    assert heard.started == [("g", None), ("a", "g"), ("b", "g")]
     assert heard.inputs == {"g": {"log": ["in"]}, "a": {"log": ["in"]}, "b": {"log": ["in", "a"]}}
     assert heard.ended == [
         ("a", {"log": ["a"]}),
@@ -71,7 +71,7 @@ def test_a_model_belongs_to_the_node_that_calls_it(
 ) -> None:
     graph = impl.sequence(Log, ("n", lambda s: void(model.invoke("x"))), name="g")
     run(graph, {}, {"callbacks": [heard]})
-    assert heard.begun == [("g", None), ("n", "g"), ("model", "n")]
+    assert heard.started == [("g", None), ("n", "g"), ("model", "n")]
 
 
 def test_a_graph_that_a_node_invokes_belongs_to_it(
@@ -81,14 +81,14 @@ def test_a_graph_that_a_node_invokes_belongs_to_it(
     graph = impl.sequence(Log, ("call", lambda s: void(inner.invoke(s))), name="g")
     run(graph, {"log": []}, {"callbacks": [heard]})
     expected = [("g", None), ("call", "g"), ("inner", "call"), ("deep", "inner"), ("model", "deep")]
-    assert heard.begun == expected
+    assert heard.started == expected
 
 
 @pytest.mark.only("antiphon")
 def test_a_nested_graph_is_the_node_that_it_is(impl: Impl, run: Run, heard: Heard) -> None:
     inner = impl.sequence(Log, say("deep"), name="inner")
     run(impl.sequence(Log, ("sub", inner), name="g"), {}, {"callbacks": [heard]})
-    assert heard.begun == [("g", None), ("sub", "g"), ("deep", "sub")]
+    assert heard.started == [("g", None), ("sub", "g"), ("deep", "sub")]
     assert [name for name, _ in heard.ended] == ["deep", "sub", "g"]
 
 
@@ -111,7 +111,7 @@ def test_a_question_ends_the_node_but_not_the_run(impl: Impl, run: Run, heard: H
 def test_what_is_resumed_is_a_separate_run(impl: Impl, run: Run, heard: Heard) -> None:
     graph = impl.sequence(Log, ("ask", lambda s: {"log": [impl.interrupt("?")]}), name="g")
     graph.resume(run(graph, {"log": ["in"]}, {"callbacks": [heard]}), "yes")
-    assert heard.begun == [("g", None), ("ask", "g")] * 2
+    assert heard.started == [("g", None), ("ask", "g")] * 2
     assert heard.ended[2:] == [("ask", {"log": ["yes"]}), ("g", {"log": ["in", "yes"]})]
 
 

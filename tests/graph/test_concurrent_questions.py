@@ -36,7 +36,7 @@ class Book:
 
     def __init__(self) -> None:
         self.lines = 0
-        self.begun, self.left = threading.Event(), threading.Event()
+        self.started, self.left = threading.Event(), threading.Event()
 
         @tool
         async def log() -> str:
@@ -49,7 +49,7 @@ class Book:
         @tool
         def slow() -> str:
             """Writes a line once the node is about to leave."""
-            self.begun.set()
+            self.started.set()
             assert self.left.wait(ENOUGH)
             self.lines += 1
             return "logged"
@@ -108,7 +108,7 @@ def test_a_call_on_a_thread_beside_a_question_ends_before_the_run_pauses(own_loo
         call = pool.submit(runtime.call, book.slow)
         pool.shutdown(wait=False)
         try:
-            assert book.begun.wait(ENOUGH)
+            assert book.started.wait(ENOUGH)
             name = interrupt("name?")
         finally:
             book.left.set()
@@ -147,7 +147,7 @@ def test_a_node_whose_time_is_nearly_over_asks_without_waiting(asynchronous: boo
 
     def node(state: Any, runtime: Runtime[None]) -> Any:
         beside.submit(runtime.call, book.slow)
-        assert book.begun.wait(ENOUGH)
+        assert book.started.wait(ENOUGH)
         return {"name": interrupt("name?")}
 
     async def anode(state: Any, runtime: Runtime[None]) -> Any:

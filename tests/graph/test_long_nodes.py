@@ -99,10 +99,10 @@ def test_the_run_is_cancelled(impl: Impl) -> None:
     from antiphon import _antiphon
     from antiphon.errors import RunCancelled
 
-    left, begun, over = Signal(), Signal(), Signal()
+    left, started, over = Signal(), Signal(), Signal()
 
     async def hangs(state: Any) -> None:
-        begun.give()
+        started.give()
         try:
             await forever()
         finally:
@@ -111,7 +111,7 @@ def test_the_run_is_cancelled(impl: Impl) -> None:
     ended: list[Update] = []
 
     def long(state: Any) -> Update:
-        begun.long(state)
+        started.long(state)
         cancel = _antiphon.current_context().run.cancel
         canceller = threading.Thread(target=cancel, args=("enough",))
         canceller.start()

@@ -61,10 +61,10 @@ def test_any_value_is_an_answer(answer: Any) -> None:
 
 
 def test_a_node_runs_again_from_its_first_line_and_gets_its_answers_in_order() -> None:
-    begun = []
+    started = []
 
     def twice(state: Log) -> Log:
-        begun.append(1)
+        started.append(1)
         return {"log": [interrupt("one?"), interrupt("two?")]}
 
     graph = graph_of(twice)
@@ -72,7 +72,7 @@ def test_a_node_runs_again_from_its_first_line_and_gets_its_answers_in_order() -
     second = graph.resume(first, 1)
     assert [question.value for question in second.interrupts] == ["two?"]
     assert graph.resume(second, 2) == {"log": [1, 2]}
-    assert len(begun) == 3
+    assert len(started) == 3
 
 
 def fan_out() -> CompiledGraph:

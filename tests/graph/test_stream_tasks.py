@@ -82,9 +82,9 @@ def test_a_subgraph_reports_the_question_of_its_node(impl: Impl, events: Events,
     graph = impl.sequence(Log, ("inner", impl.sequence(Log, ("middle", asking))))
     got = events(graph, {}, stream_mode=mode)
     payloads = [event["payload"] for event in got] if mode == "debug" else got
-    begun, result = (event for event in payloads if "name" in event)
-    assert (begun["name"], result["name"]) == ("inner", "inner")
-    assert result["id"] == begun["id"]
+    started, result = (event for event in payloads if "name" in event)
+    assert (started["name"], result["name"]) == ("inner", "inner")
+    assert result["id"] == started["id"]
     [interrupt] = result["interrupts"]
     assert interrupt["value"] == "sure?"
 

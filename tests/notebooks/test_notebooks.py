@@ -110,7 +110,7 @@ def test_interrupting_the_kernel_stops_the_run(
     kernel: tuple[KernelManager, BlockingKernelClient], tmp_path: Path, run: str
 ) -> None:
     manager, client = kernel
-    mark = tmp_path / "begun"
+    mark = tmp_path / "started"
     code = STUCK.format(
         run=run.replace("mark.touch()", f"pathlib.Path({str(mark)!r}).touch()"),
         mark=str(tmp_path / "up"),

@@ -159,12 +159,12 @@ def test_a_failure_in_a_group_of_tasks_counts_for_more_than_a_question() -> None
 
 def test_a_caller_that_leaves_does_not_wait_for_calls_beside_a_question() -> None:
     async def play() -> None:
-        begun, left, never = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        started, left, never = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
         @tool
         async def hang() -> None:
             """Never ends."""
-            begun.set()
+            started.set()
             await never.wait()
 
         class Hanging(Agent):
@@ -181,7 +181,7 @@ def test_a_caller_that_leaves_does_not_wait_for_calls_beside_a_question() -> Non
                     left.set()
 
         asking = asyncio.create_task(team(Hanging()).arun("q"))
-        await asyncio.wait_for(begun.wait(), ENOUGH)
+        await asyncio.wait_for(started.wait(), ENOUGH)
         await asyncio.wait_for(left.wait(), ENOUGH)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -194,13 +194,13 @@ class Slow:
     """A call that ends only once the node is about to leave."""
 
     def __init__(self, **options: Any) -> None:
-        self.begun, self.left = threading.Event(), threading.Event()
+        self.started, self.left = threading.Event(), threading.Event()
         self.lines = 0
 
         @tool(**options)
         def log() -> str:
             """Writes a line."""
-            self.begun.set()
+            self.started.set()
             assert self.left.wait(ENOUGH)
             self.lines += 1
             return "logged"
@@ -214,12 +214,12 @@ class Slow:
 
     def late(self, ctx: AgentContext) -> str:
         """Pays while the other call is under way."""
-        assert self.begun.wait(ENOUGH)
+        assert self.started.wait(ENOUGH)
         return str(ctx.call(self.pay, euros=5))
 
     def asked(self, ctx: AgentContext) -> str:
         """Asks while the other call is under way."""
-        assert self.begun.wait(ENOUGH)
+        assert self.started.wait(ENOUGH)
         return str(ctx.ask("name?"))
 
 
@@ -289,7 +289,7 @@ def test_a_call_on_a_thread_that_a_cancelled_run_has_left_is_repeated_only_if_it
 
     async def play() -> None:
         running = asyncio.create_task(made.arun("q", thread="t"))
-        assert await asyncio.to_thread(slow.begun.wait, ENOUGH)
+        assert await asyncio.to_thread(slow.started.wait, ENOUGH)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running

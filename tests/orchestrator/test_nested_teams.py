@@ -129,8 +129,8 @@ def test_its_events_reach_the_stream_of_the_outer_team() -> None:
     stream = Orchestrator([writers()]).stream("q")
     seen = list(stream)
     assert "".join(event.text for event in seen) == "draftbetter"
-    begun = [event.path for event in seen if event.kind == "node_started"]
-    assert begun == [("writers",), ("writers", "writer"), ("writers", "editor")]
+    started = [event.path for event in seen if event.kind == "node_started"]
+    assert started == [("writers",), ("writers", "writer"), ("writers", "editor")]
     pieces = [(event.path, event.agent) for event in seen if event.kind == "chunk"]
     assert pieces == [(("writers", "writer"), "writer"), (("writers", "editor"), "editor")]
 

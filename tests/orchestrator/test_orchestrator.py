@@ -755,7 +755,7 @@ def test_a_stream_that_is_closed_cancels_the_run() -> None:
     class Endless(Agent):
         async def act(self, state: Any, ctx: AgentContext) -> None:
             try:
-                ctx.emit("begun")
+                ctx.emit("started")
                 await forever()
             finally:
                 stopped.set()
@@ -775,7 +775,7 @@ class Parked(Agent):
 
     async def act(self, state: Any, ctx: AgentContext) -> None:
         try:
-            ctx.emit("begun")
+            ctx.emit("started")
             await forever()
         finally:
             self.stopped.set()
@@ -790,10 +790,10 @@ def parked() -> tuple[Orchestrator, list[Parked]]:
 
 def test_a_stream_that_is_thrown_away_cancels_the_run() -> None:
     team, agents = parked()
-    begun = 0
+    started = 0
     for event in team.stream("q"):
-        begun += event.kind == "custom"
-        if begun == len(agents):
+        started += event.kind == "custom"
+        if started == len(agents):
             break
     assert all(agent.stopped.wait(10) for agent in agents)
 
@@ -802,10 +802,10 @@ def test_an_async_stream_that_is_thrown_away_cancels_the_run() -> None:
     team, agents = parked()
 
     async def leave() -> None:
-        begun = 0
+        started = 0
         async for event in team.astream("q"):
-            begun += event.kind == "custom"
-            if begun == len(agents):
+            started += event.kind == "custom"
+            if started == len(agents):
                 break
         others = asyncio.all_tasks() - {asyncio.current_task()}
         await asyncio.wait(others, timeout=10)
@@ -930,18 +930,18 @@ def test_one_team_serves_many_threads() -> None:
 
 def test_cancelling_the_task_cancels_the_run() -> None:
     async def main() -> bool:
-        begun, stopped = asyncio.Event(), asyncio.Event()
+        started, stopped = asyncio.Event(), asyncio.Event()
 
         class Endless(Agent):
             async def act(self, state: Any, ctx: AgentContext) -> None:
-                begun.set()
+                started.set()
                 try:
                     await forever()
                 finally:
                     stopped.set()
 
         task = asyncio.ensure_future(Orchestrator([Endless()]).arun("q"))
-        await begun.wait()
+        await started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

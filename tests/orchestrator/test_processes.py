@@ -32,20 +32,20 @@ class Place:
         self.url = f"sqlite:{folder}/runs.db"
         self.journal = str(folder / "journal")
 
-    def start(self, *command: str) -> subprocess.Popen[str]:
+    def start(self, *words: str) -> subprocess.Popen[str]:
         """Starts another process."""
-        command = [sys.executable, str(OTHER), self.url, self.journal, *command]
+        command = [sys.executable, str(OTHER), self.url, self.journal, *words]
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
-    def run(self, *command: str) -> Any:
+    def run(self, *words: str) -> Any:
         """What another process says, once it has ended."""
-        process = self.start(*command)
+        process = self.start(*words)
         said, _ = process.communicate(timeout=120)
         assert process.returncode == 0
         return json.loads(said)
 
     def notes(self) -> list[str]:
-        """Who has begun in which thread, line by line."""
+        """Who has started in which thread, line by line."""
         path = Path(self.journal)
         return path.read_text().splitlines() if path.exists() else []
 
@@ -164,12 +164,12 @@ def test_a_second_process_gets_a_typed_conflict(place: Place) -> None:
 @on_linux
 def test_each_lost_run_is_taken_up_by_one_of_several_processes(place: Place) -> None:
     place.crash()
-    begun = place.notes()
+    started = place.notes()
     processes = [place.start("recover") for _ in range(3)]
     said = [json.loads(process.communicate(timeout=120)[0]) for process in processes]
     assert {result["outcome"] for results in said for result in results} == {"answered"}
     assert {result["thread"] for results in said for result in results} == set(CRASHED)
-    again = place.notes()[len(begun) :]
+    again = place.notes()[len(started) :]
     assert sorted(again) == sorted(f"work {thread}" for thread in CRASHED)
 
 

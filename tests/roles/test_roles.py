@@ -424,12 +424,12 @@ def test_a_roles_budget_ends_the_question() -> None:
 
 @pytest.mark.parametrize("way", ["arun", "astream", "abatch"])
 def test_cancelling_a_question_reaches_its_role(way: str) -> None:
-    begun = threading.Event()
+    started = threading.Event()
     stopped = threading.Event()
 
     class Expert(Agent):
         async def act(self, state: Any, ctx: AgentContext) -> Any:
-            begun.set()
+            started.set()
             try:
                 await asyncio.Event().wait()
             finally:
@@ -448,7 +448,7 @@ def test_cancelling_a_question_reaches_its_role(way: str) -> None:
 
     async def ask() -> None:
         task = asyncio.ensure_future(take())
-        await asyncio.to_thread(begun.wait, 30)
+        await asyncio.to_thread(started.wait, 30)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -462,7 +462,7 @@ def test_a_stream_that_is_thrown_away_stops_its_question() -> None:
 
     class Planner(Agent):
         async def act(self, state: Any, ctx: AgentContext) -> Any:
-            ctx.emit({}, "begun")
+            ctx.emit({}, "started")
             try:
                 await asyncio.Event().wait()
             finally:
@@ -470,7 +470,7 @@ def test_a_stream_that_is_thrown_away_stops_its_question() -> None:
 
     async def read() -> None:
         async for event in ReviewLoop(model(), planner=Planner).astream("?"):
-            if event.name == "begun":
+            if event.name == "started":
                 break
         gc.collect()
         assert await asyncio.to_thread(stopped.wait, 30)
@@ -479,7 +479,7 @@ def test_a_stream_that_is_thrown_away_stops_its_question() -> None:
 
 
 def test_an_agent_that_nobody_waits_for_may_call_nothing_more() -> None:
-    begun, left = threading.Event(), threading.Event()
+    started, left = threading.Event(), threading.Event()
     heard: list[BaseException] = []
     over = threading.Event()
 
@@ -487,7 +487,7 @@ def test_an_agent_that_nobody_waits_for_may_call_nothing_more() -> None:
         model = scripted(["hm"])
 
         def act(self, state: Any, ctx: AgentContext) -> Any:
-            begun.set()
+            started.set()
             left.wait(30)
             try:
                 ctx.model("still there?")
@@ -499,7 +499,7 @@ def test_an_agent_that_nobody_waits_for_may_call_nothing_more() -> None:
 
     async def ask() -> None:
         task = asyncio.ensure_future(ReviewLoop(model(), expert=Expert).arun("?"))
-        await asyncio.to_thread(begun.wait, 30)
+        await asyncio.to_thread(started.wait, 30)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -26,10 +26,10 @@ _LONG = Limits(wall=120)
 
 
 def _named(call: Any) -> Any:
-    def begun() -> None:
+    def started() -> None:
         call()
 
-    return begun
+    return started
 
 
 def _left(before: Iterable[int], engine: str) -> set[int]:
@@ -43,21 +43,21 @@ def _left(before: Iterable[int], engine: str) -> set[int]:
 
 
 def _running(box: Sandbox, run: Any) -> tuple[threading.Thread, list[Any]]:
-    """A thread that runs an endless loop, once that has begun, and what comes of it."""
+    """A thread that runs an endless loop, once that has started, and what comes of it."""
     found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(run("begun()\nwhile True: pass")))
+    thread = threading.Thread(target=lambda: found.append(run("started()\nwhile True: pass")))
     thread.start()
     return thread, found
 
 
 def test_sessions_runs_and_spares_end_and_waiters_get_an_error(boxes: Boxes) -> None:
-    before, begun = descendants(os.getpid()), threading.Semaphore(0)
-    box = boxes(tools=[_named(begun.release)], limits=_LONG)
+    before, started = descendants(os.getpid()), threading.Semaphore(0)
+    box = boxes(tools=[_named(started.release)], limits=_LONG)
     idle, busy = box.session(), box.session()
     idle.run("kept = 1")
     waiting = [_running(box, box.run), _running(box, busy.run)]
     for _ in waiting:
-        assert begun.acquire(timeout=_TIMEOUT)
+        assert started.acquire(timeout=_TIMEOUT)
     box.close()
     assert not _left(before, box.engine)
     for thread, found in waiting:
@@ -78,11 +78,11 @@ def test_a_tool_may_close_the_sandbox_that_calls_it(boxes: Boxes) -> None:
     before = descendants(os.getpid())
     made: list[Sandbox] = []
 
-    def begun() -> None:
+    def started() -> None:
         made[0].close()
 
-    made.append(boxes(tools=[begun], limits=_LONG))
-    result = made[0].session().run("begun()\nwhile True: pass")
+    made.append(boxes(tools=[started], limits=_LONG))
+    result = made[0].session().run("started()\nwhile True: pass")
     assert result.error is not None
     assert result.error.code == "sandbox_closed"
     # The tool has its own thread, which may still be busy.
@@ -124,13 +124,13 @@ _EXITS = """
 import sys, threading
 from antiphon.sandbox import Limits, Sandbox
 happened = threading.Event()
-def begun():
+def started():
     happened.set()
-box = Sandbox(sys.argv[1], tools=[begun], limits=Limits(wall=120), i_accept_no_isolation=True)
+box = Sandbox(sys.argv[1], tools=[started], limits=Limits(wall=120), i_accept_no_isolation=True)
 session = box.session()
 session.run("1")
 def run():
-    box.run("begun()\\nwhile True: pass")
+    box.run("started()\\nwhile True: pass")
 threading.Thread(target=run, daemon=True).start()
 happened.wait()
 print("leaves", flush=True)

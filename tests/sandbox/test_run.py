@@ -320,14 +320,14 @@ def test_a_plain_call_works_inside_a_running_loop(box: Sandbox) -> None:
 def test_a_cancelled_run_is_killed_at_once(boxes: Boxes) -> None:
     called = threading.Event()
 
-    def begun() -> int:
+    def started() -> int:
         called.set()
         return 1
 
-    box = boxes(tools=[begun], limits=Limits(wall=300, cpu=300))
+    box = boxes(tools=[started], limits=Limits(wall=300, cpu=300))
 
     async def main() -> None:
-        task = asyncio.create_task(box.arun("begun()\nwhile True:\n    pass"))
+        task = asyncio.create_task(box.arun("started()\nwhile True:\n    pass"))
         await asyncio.to_thread(called.wait)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

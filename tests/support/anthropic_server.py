@@ -162,8 +162,8 @@ def _frame(event: Json) -> bytes:
 
 def _events(message: Json) -> Iterator[Json]:
     usage = {**USAGE, "output_tokens": 1}
-    begun = {**message, "content": [], "stop_reason": None, "usage": usage}
-    yield {"type": "message_start", "message": begun}
+    started = {**message, "content": [], "stop_reason": None, "usage": usage}
+    yield {"type": "message_start", "message": started}
     yield {"type": "ping"}
     for index, block in enumerate(message["content"]):
         opening, deltas = _pieces(block)

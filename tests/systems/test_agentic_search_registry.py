@@ -77,10 +77,10 @@ class _Handler(BaseHTTPRequestHandler):
         if method == "initialize":
             info = {"name": "registry", "version": "1"}
             value = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
-            begun = result(request, {**value, "serverInfo": info})
+            started = result(request, {**value, "serverInfo": info})
             if self.server.session is not None:
-                begun.headers["Mcp-Session-Id"] = self.server.session
-            return begun
+                started.headers["Mcp-Session-Id"] = self.server.session
+            return started
         if method == "tools/list":
             tools = [{"name": name, "inputSchema": SCHEMA} for name in self.server.tools]
             return result(request, {"tools": tools})

@@ -148,16 +148,16 @@ def test_many_questions_are_answered_at_once(engine: Any) -> None:
 
 def test_cancelling_a_question_kills_its_code(engine: Any) -> None:
     async def cancel() -> None:
-        begun = asyncio.Event()
+        started = asyncio.Event()
         loop = asyncio.get_running_loop()
 
         def tell() -> None:
-            loop.call_soon_threadsafe(begun.set)
+            loop.call_soon_threadsafe(started.set)
 
         model = scripted([plan("tell()\nwhile True:\n    pass")])
         with Sandbox(engine=engine, tools=[tell], limits=Limits(wall=60)) as box:
             asked = asyncio.create_task(Computation(model, sandbox=box).arun("How long?"))
-            await begun.wait()
+            await started.wait()
             asked.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asked

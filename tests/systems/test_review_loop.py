@@ -227,11 +227,11 @@ def test_a_stream_that_is_closed_gives_no_more() -> None:
 
 
 def test_a_stream_that_is_thrown_away_stops_the_question() -> None:
-    begun, go_on = threading.Event(), threading.Event()
+    started, go_on = threading.Event(), threading.Event()
     asked: list[str] = []
 
     def planner(brief: dict[str, Any]) -> dict[str, Any]:
-        begun.set()
+        started.set()
         go_on.wait(20)
         return PLAN
 
@@ -243,7 +243,7 @@ def test_a_stream_that_is_thrown_away_stops_the_question() -> None:
     stream = ReviewLoop(model(), planner=planner, expert=expert).stream("?")
     (thread,) = (new for new in threading.enumerate() if new not in others and "str" in new.name)
     next(stream)
-    assert begun.wait(20)
+    assert started.wait(20)
     del stream
     go_on.set()
     thread.join(20)
@@ -274,16 +274,16 @@ def test_questions_can_be_awaited_side_by_side() -> None:
 
 
 def test_cancelling_the_task_stops_the_question() -> None:
-    begun = threading.Event()
+    started = threading.Event()
     left = threading.Event()
 
     async def expert(brief: dict[str, Any]) -> None:
-        begun.set()
+        started.set()
         await asyncio.to_thread(left.wait, 30)
 
     async def ask() -> None:
         task = asyncio.ensure_future(ReviewLoop(model(), expert=expert).arun("?"))
-        await asyncio.to_thread(begun.wait, 30)
+        await asyncio.to_thread(started.wait, 30)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -69,12 +69,12 @@ def test_a_run_over_a_queue_has_the_same_events_and_the_same_result() -> None:
     assert sorted(journal(there)) == sorted(journal(here))
     assert worker.roles == {"UtilityAgent": ["CalculatorTool", "population"]}
     assert sorted((one.kind, one.step) for one in told) == [
-        ("begun", "Lyon"),
-        ("begun", "Nice"),
+        ("started", "Lyon"),
+        ("started", "Nice"),
         ("completed", "Lyon"),
         ("completed", "Nice"),
     ]
-    assert str(told[0]).startswith("UtilityAgent: begun: population, step ")
+    assert str(told[0]).startswith("UtilityAgent: started: population, step ")
 
 
 def test_a_failure_of_a_worker_fails_the_step() -> None:

@@ -177,7 +177,7 @@ def test_calls_of_an_async_tool_wait_without_a_thread() -> None:
 def test_a_tool_that_hangs_opens_its_circuit(stuck: Stuck) -> None:
     made = stuck.make(timeout=0.3, breaker=CircuitBreaker(failures=2, cooldown=600))
     ask(made, CALL, CALL)
-    # To its gate, a call has begun a little later than to the engine: when its thread runs.
+    # To its gate, a call has started a little later than to the engine: when its thread runs.
     assert happens(lambda: made.gate.status()["overdue"] == 2)
     result, read = ask(made, CALL)
     assert result.answer == "Done."

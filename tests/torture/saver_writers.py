@@ -38,7 +38,7 @@ def digest(values: dict[str, Any]) -> str:
 
 
 class Journal:
-    """What was begun and what is done, by all writers: lines that are written whole."""
+    """What was started and what is done, by all writers: lines that are written whole."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o600)
@@ -80,11 +80,11 @@ class Writer:
         item, where = self.item(), place(thread, before)
         if before is not None:
             written = (where["configurable"]["checkpoint_id"], [("items", [item])])
-            self.note("begun", thread, written=written)
+            self.note("started", thread, written=written)
             self.saver.put_writes(where, written[1], self.name + str(self.count))
             self.note("done", thread, written=written)
         checkpoint, new = following(before, item, self.chance)
-        self.note("begun", thread, put=summary(checkpoint, where))
+        self.note("started", thread, put=summary(checkpoint, where))
         self.saver.put(where, checkpoint, {"source": "loop", "step": self.count}, new)
         self.note("done", thread, put=summary(checkpoint, where))
 
@@ -95,11 +95,11 @@ class Writer:
         tasks: list[Any] = []
         written = (where["configurable"].get("checkpoint_id"), [("items", [item])])
         if before is not None:
-            self.note("begun", thread, written=written)
+            self.note("started", thread, written=written)
             task = self.name + str(self.count)
             tasks.append(asyncio.ensure_future(self.saver.aput_writes(where, written[1], task)))
         checkpoint, new = following(before, item, self.chance)
-        self.note("begun", thread, put=summary(checkpoint, where))
+        self.note("started", thread, put=summary(checkpoint, where))
         metadata: Any = {"source": "loop", "step": self.count}
         tasks.append(asyncio.ensure_future(self.saver.aput(where, checkpoint, metadata, new)))
         await asyncio.gather(*tasks)
@@ -114,7 +114,7 @@ class Writer:
         return {"by": self.name, "n": self.count, "text": text}
 
     def note(self, state: str, thread: str, **what: Any) -> None:
-        """Notes what is begun or done."""
+        """Notes what is started or done."""
         self.journal.note(state=state, thread=thread, task=self.name + str(self.count), **what)
 
 
@@ -180,14 +180,14 @@ class Notes:
     """What a journal says, by threads."""
 
     def __init__(self, path: str) -> None:
-        self.begun: dict[str, dict[str, Any]] = defaultdict(dict)
+        self.started: dict[str, dict[str, Any]] = defaultdict(dict)
         self.done: dict[str, dict[str, Any]] = defaultdict(dict)
         self.writes: dict[str, list[Any]] = defaultdict(list)
         for line in Path(path).read_text().splitlines():
             noted = json.loads(line)
             if "put" in noted:
                 name, *what = noted["put"]
-                kept = self.begun if noted["state"] == "begun" else self.done
+                kept = self.started if noted["state"] == "started" else self.done
                 kept[noted["thread"]][name] = what
             elif noted["state"] == "done":
                 self.writes[noted["thread"]].append((noted["task"], *noted["written"]))
@@ -207,7 +207,7 @@ def check(url: str, path: str) -> list[str]:
 
 def check_thread(saver: AntiphonSaver, thread: str, notes: Notes) -> list[str]:
     """What of a thread is neither whole nor as it was given, and what is not there."""
-    known = {**notes.begun["kept"], **notes.begun["kept too"], **notes.begun[thread]}
+    known = {**notes.started["kept"], **notes.started["kept too"], **notes.started[thread]}
     where: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
     found = {shown.checkpoint["id"]: shown for shown in saver.list(where)}
     wrong = []

@@ -299,7 +299,7 @@ class Writer:
     def _attempt(self, act: str, run: Callable[[], Any], **about: Any) -> Any:
         """What an act gives; nothing if it was refused."""
         line = {"act": act, "writer": self.name, "number": self.count, **about}
-        self.journal.note(state="begun", **line)
+        self.journal.note(state="started", **line)
         try:
             found = run()
         except AntiphonError as error:

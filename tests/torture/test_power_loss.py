@@ -147,9 +147,9 @@ class Round:
 
     def _check_acknowledged(self, log: list[str]) -> None:
         acknowledged = self._acknowledged
-        begun = sum(line.startswith("began ") for line in acknowledged)
-        if self._recording.durability == "sync" and begun:
-            assert len(log) >= begun - 1, "a superstep begins once the one before is durable"
+        started = sum(line.startswith("began ") for line in acknowledged)
+        if self._recording.durability == "sync" and started:
+            assert len(log) >= started - 1, "a superstep begins once the one before is durable"
         paid = sum(line.startswith("paid ") for line in acknowledged)
         assert len(log) >= paid - 1, "a payment begins once all before it is durable"
         if "paused" in acknowledged and "answering" not in acknowledged:

@@ -45,12 +45,12 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.lines = [json.loads(line) for line in path.read_text().splitlines()]
-        self.begun = {self._act(line): n for n, line in self._lines("begun")}
+        self.started = {self._act(line): n for n, line in self._lines("started")}
 
     def done(self, act: str | None = None) -> list[tuple[int, int, dict[str, Any]]]:
         """All acts that were acknowledged, with when they began and ended."""
         return [
-            (self.begun[self._act(line)], number, line)
+            (self.started[self._act(line)], number, line)
             for number, line in self._lines("done")
             if act in {None, line["act"]}
         ]
@@ -58,8 +58,8 @@ class Journal:
     def tokens(self, thread: str) -> dict[str, tuple[int, int]]:
         """All tokens of a thread that were acknowledged, with when that began and ended."""
         return {
-            line["token"]: (begun, ended)
-            for begun, ended, line in self.done()
+            line["token"]: (started, ended)
+            for started, ended, line in self.done()
             if line.get("thread") == thread and "token" in line
         }
 
@@ -71,7 +71,7 @@ class Journal:
     def deletions(self, thread: str) -> list[tuple[int, int]]:
         """When a thread was deleted."""
         return [
-            (begun, end) for begun, end, line in self.done("delete") if line["thread"] == thread
+            (started, end) for started, end, line in self.done("delete") if line["thread"] == thread
         ]
 
     def _lines(self, state: str) -> list[tuple[int, dict[str, Any]]]:
@@ -132,10 +132,10 @@ class Audit:
     def check_lives(self, held: list[str]) -> None:
         """What was written before a deletion is gone, and what was written after it is there."""
         deletions = self.journal.deletions(REMADE)
-        for token, (begun, ended) in self.journal.tokens(REMADE).items():
+        for token, (started, ended) in self.journal.tokens(REMADE).items():
             if any(ended < begin for begin, _ in deletions):
                 assert token not in held, f"deleted and there again: {token}"
-            elif all(end < begun for _, end in deletions):
+            elif all(end < started for _, end in deletions):
                 assert token in held, f"{REMADE} lost {token}"
 
     def check_branches(self) -> None:
@@ -167,13 +167,13 @@ class Audit:
 
     def check_copies(self, listed: AbstractSet[str]) -> None:
         """A copy holds at least what its thread held before."""
-        for begun, _, line in self.journal.done("copy"):
+        for started, _, line in self.journal.done("copy"):
             thread, source = line["thread"], line["source"]
             if source not in KEPT or thread not in listed or thread == REMADE:
                 continue
             held = self.graph.get_state(config(thread)).values["tokens"]
             before = {
-                one for one, (_, ended) in self.journal.tokens(source).items() if ended < begun
+                one for one, (_, ended) in self.journal.tokens(source).items() if ended < started
             }
             assert before <= set(held), f"{thread} lacks {before - set(held)} of {source}"
 

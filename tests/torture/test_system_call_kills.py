@@ -236,12 +236,12 @@ def check_run(after: Aftermath, durability: str) -> None:
     """It resumes where it was, and no payment is made twice."""
     log = after.world.log()
     assert log == payments(len(log))
-    begun = [int(line.split()[1]) for line in after.notes if line.startswith("began ")]
+    started = [int(line.split()[1]) for line in after.notes if line.startswith("began ")]
     paid = [line for line in after.notes if line.startswith("paid ")]
     if after.is_done:
         assert len(log) == PAYMENTS
-    if durability == "sync" and begun:
-        assert len(log) >= begun[-1], "a superstep begins once the one before is durable"
+    if durability == "sync" and started:
+        assert len(log) >= started[-1], "a superstep begins once the one before is durable"
     if durability == "async" and paid:
         assert len(log) >= len(paid) - 1, "a payment begins once all before it is durable"
     if durability == "exit":

@@ -161,9 +161,9 @@ def _is_torn(content: bytes) -> bool:
     """Whether a line may be a torn answer; other files stay as they are."""
     if content.endswith(b"\n"):
         return False
-    begun = content.startswith(_HEAD) or _HEAD.startswith(content)
+    started = content.startswith(_HEAD) or _HEAD.startswith(content)
     # A disk that has lost its power may leave zeros.
-    return begun or not content.strip(b"\0")
+    return started or not content.strip(b"\0")
 
 
 def _id(content: bytes) -> tuple[str, str] | None:

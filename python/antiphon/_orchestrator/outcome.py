@@ -35,7 +35,7 @@ def finish(run: Run, error: BaseException | None, state: State, team: str) -> Re
     return Result(
         outcome=outcome,
         reason=reason or None,
-        state=state.show(raw) if run.begun else {},
+        state=state.show(raw) if run.started else {},
         questions=tuple(Question(key, path[-1], value) for key, path, value in run.questions),
         error=error if outcome == "error" else None,
         usage=Usage(**{**run.spent, "steps": run.steps}),

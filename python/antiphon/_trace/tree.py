@@ -32,7 +32,7 @@ class _Agent:
     def __init__(self, event: Event) -> None:
         self.path = tuple(event.path)
         self.attempt = event.data.get("attempt", 1)
-        self.begun = event.at
+        self.started = event.at
         self.seconds: float | None = None
         self.error: str | None = None
         self.calls: list[_Agent | _Model | _Tool] = []
@@ -54,7 +54,7 @@ class _Model:
     """A request to a model."""
 
     def __init__(self, event: Event, asked: dict[str, Any] | None = None) -> None:
-        self.begun = event.at
+        self.started = event.at
         self.data = event.data if asked is None else asked
         self.reply: dict[str, Any] = {}
         self.seconds: float | None = None
@@ -62,7 +62,7 @@ class _Model:
 
     def end(self, event: Event) -> None:
         self.reply = event.data
-        self.seconds = (event.at - self.begun).total_seconds()
+        self.seconds = (event.at - self.started).total_seconds()
 
     def make(self) -> ModelTrace:
         asked, reply = self.data, self.reply
@@ -91,7 +91,7 @@ class _Tool:
     """A call of a tool or a step."""
 
     def __init__(self, event: Event) -> None:
-        self.begun = event.at
+        self.started = event.at
         self.name = event.name
         self.data = event.data
         self.result: dict[str, Any] = {}
@@ -99,7 +99,7 @@ class _Tool:
 
     def end(self, event: Event) -> None:
         self.result = event.data
-        self.seconds = (event.at - self.begun).total_seconds()
+        self.seconds = (event.at - self.started).total_seconds()
 
     def make(self) -> ToolTrace:
         result = self.result
@@ -161,14 +161,14 @@ def _node_started(tree: _Tree, event: Event) -> None:
 
 def _node_finished(tree: _Tree, event: Event) -> None:
     agent = tree.at(event)
-    agent.seconds = (event.at - agent.begun).total_seconds()
+    agent.seconds = (event.at - agent.started).total_seconds()
 
 
 def _failed(tree: _Tree, event: Event) -> None:
     # A transport that is tried again fails nothing.
     if event.path and event.name != "transport":
         agent = tree.at(event)
-        agent.seconds = (event.at - agent.begun).total_seconds()
+        agent.seconds = (event.at - agent.started).total_seconds()
         agent.error = str(event.data.get("message") or event.data.get("code") or "")
 
 

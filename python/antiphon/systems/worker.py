@@ -33,7 +33,7 @@ class WorkerNotice:
     """What a worker tells of its work.
 
     Attributes:
-        kind: what has happened: a step was ``begun``; its result (``completed``) or its failure
+        kind: what has happened: a step was ``started``; its result (``completed``) or its failure
             (``failed``) was sent; its run was cancelled or it went to another worker
             (``dropped``); it was not finished and goes to another worker (``given_back``); or the
             queue cannot be reached (``queue_lost``), or again (``queue_back``).
@@ -45,7 +45,7 @@ class WorkerNotice:
     """
 
     kind: Literal[
-        "begun", "completed", "failed", "dropped", "given_back", "queue_lost", "queue_back"
+        "started", "completed", "failed", "dropped", "given_back", "queue_lost", "queue_back"
     ]
     role: str
     step: str | None
@@ -58,7 +58,7 @@ class WorkerNotice:
         error = "" if self.error is None else f": {self.error}"
         if self.tool is None:
             return f"{self.role}: {kind}{error}"
-        took = "" if self.kind == "begun" else f" after {self.seconds:.1f} s"
+        took = "" if self.kind == "started" else f" after {self.seconds:.1f} s"
         return f"{self.role}: {kind}{took}: {self.tool}, step {self.step}{error}"
 
 

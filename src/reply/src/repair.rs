@@ -117,9 +117,9 @@ impl<'a> Parser<'a> {
         if let Ok(number) = serde_json::from_str::<Number>(word) {
             return Ok(if last && self.cut { None } else { Some(number.into()) });
         }
-        let begun = LITERALS.iter().any(|(name, _)| name.starts_with(word))
+        let started = LITERALS.iter().any(|(name, _)| name.starts_with(word))
             || word.starts_with(|c: char| c == '-' || c.is_ascii_digit());
-        if last && begun {
+        if last && started {
             return Ok(None);
         }
         Err(SyntaxFault { at: place.start, wanted: "a value; text needs quotes" })

@@ -15,11 +15,11 @@ const LONG: Duration = Duration::from_mins(10);
 
 /// Holds a guard on another thread from when this returns until the sender is used.
 fn held_elsewhere(fence: &'static ForkFence) -> (mpsc::Sender<()>, thread::JoinHandle<()>) {
-    let (begun, begins) = mpsc::channel();
+    let (started, begins) = mpsc::channel();
     let (end, ends) = mpsc::channel::<()>();
     let holder = thread::spawn(move || {
         let guard = fence.guard();
-        begun.send(()).unwrap();
+        started.send(()).unwrap();
         let _ = ends.recv();
         drop(guard);
     });
@@ -32,10 +32,10 @@ fn a_fork_waits_for_the_guard_of_another_thread() {
     static FENCE: ForkFence = ForkFence::new(LONG, LONG);
     static ENDED: AtomicBool = AtomicBool::new(false);
 
-    let (begun, begins) = mpsc::channel();
+    let (started, begins) = mpsc::channel();
     let holder = thread::spawn(move || {
         let guard = FENCE.guard();
-        begun.send(()).unwrap();
+        started.send(()).unwrap();
         // Other threads run before it ends, so that a fork that does not wait is ahead of it.
         (0..1000).for_each(|_| thread::yield_now());
         ENDED.store(true, Ordering::SeqCst);

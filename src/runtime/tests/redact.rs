@@ -47,8 +47,8 @@ fn bytes_keep_their_length() {
     assert!(mask_bytes(&mut bytes));
     assert_eq!(bytes.len(), length);
     let text = String::from_utf8(bytes).unwrap();
-    let (whole, begun) = ("*".repeat(25), "*".repeat(19));
-    assert_eq!(text, format!("\0{whole}\u{e9}{begun} ~k\u{e9}y"));
+    let (whole, started) = ("*".repeat(25), "*".repeat(19));
+    assert_eq!(text, format!("\0{whole}\u{e9}{started} ~k\u{e9}y"));
     assert!(!mask_bytes(&mut b"nothing of it".to_vec()));
     register("~0123456789abcde\u{e9}-and-more");
     let mut other = "~0123456789abcde\u{e8}".as_bytes().to_vec();

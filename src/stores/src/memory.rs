@@ -49,8 +49,8 @@ impl Store for MemoryStore {
     fn claim(&self, thread: &str, owner: &str, term: Duration) -> StoreFuture<ThreadHead> {
         let now = self.clock.now();
         let mut threads = self.threads();
-        let begun = || MemoryThread { at: now, ..MemoryThread::default() };
-        let kept = threads.entry(thread.to_owned()).or_insert_with(begun);
+        let started = || MemoryThread { at: now, ..MemoryThread::default() };
+        let kept = threads.entry(thread.to_owned()).or_insert_with(started);
         if let Some((holder, until)) = kept.held_by_another(owner, now) {
             return ready(Err(busy(thread, until).with("owner", holder)));
         }

@@ -96,9 +96,7 @@ def test_the_corpus_runs_in_a_checkout_below_the_temporary_folder(tmp_path: Path
 
 
 def _through(verdicts: list[Verdict]) -> dict[str, list[str]]:
-    return {
-        found.case: found.escapes + found.overruns for found in verdicts if not found.contained
-    }
+    return {found.case: found.escapes + found.overruns for found in verdicts if not found.contained}
 
 
 @pytest.mark.parametrize("uid", [0, _NOBODY], ids=["root", "nobody"])

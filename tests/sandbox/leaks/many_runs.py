@@ -52,11 +52,11 @@ class Work:
         self.ends: Counter[str] = Counter()
         self.surprises: list[str] = []
         limits = Limits(wall=WALL, memory=MEMORY, host_calls=CALLS)
-        self._box = Sandbox("process", limits=limits, tools=[add, fail, self.begun])
+        self._box = Sandbox("process", limits=limits, tools=[add, fail, self.started])
         self._lock = threading.Lock()
         self._turns = itertools.count(1)
         self._wanted = 0
-        self._begun: dict[int, asyncio.Event] = {}
+        self._started: dict[int, asyncio.Event] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -73,9 +73,9 @@ class Work:
         for each in done:
             each.result()
 
-    async def begun(self, number: int) -> None:
+    async def started(self, number: int) -> None:
         """Marks that a run is in progress."""
-        self._begun[number].set()
+        self._started[number].set()
 
     def _thread(self) -> None:
         for turn in self._left():
@@ -98,9 +98,9 @@ class Work:
                 self._note(end_of(await self._box.arun(code, inputs=inputs)), end, code)
 
     async def _cancelled(self, turn: int) -> str:
-        begun = self._begun[turn] = asyncio.Event()
-        task = asyncio.create_task(self._box.arun(f"begun({turn})\nwhile True:\n    pass"))
-        await begun.wait()
+        started = self._started[turn] = asyncio.Event()
+        task = asyncio.create_task(self._box.arun(f"started({turn})\nwhile True:\n    pass"))
+        await started.wait()
         task.cancel()
         try:
             await task

@@ -179,8 +179,8 @@ def test_a_cancellation_token_ends_a_job(sandbox: NativeSandbox) -> None:
 
     thread = threading.Thread(target=pull)
     thread.start()
-    code = "begun()\nwhile True: pass"
-    asked = job(code, functions=[{"name": "begun", "doc": ""}])
+    code = "started()\nwhile True: pass"
+    asked = job(code, functions=[{"name": "started", "doc": ""}])
     found = sandbox.run(asked, call, token)
     thread.join()
     assert (found["error"]["kind"], found["error"]["message"]) == ("cancelled", "the user left")
@@ -190,7 +190,7 @@ def test_ctrl_c_ends_a_job(sandbox: NativeSandbox) -> None:
     def call(*_: Any) -> None:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
-    asked = job("begun()\nwhile True: pass", functions=[{"name": "begun", "doc": ""}])
+    asked = job("started()\nwhile True: pass", functions=[{"name": "started", "doc": ""}])
     with pytest.raises(KeyboardInterrupt):
         sandbox.run(asked, call)
     assert sandbox.run(job("1"))["value"] == 1
@@ -234,10 +234,10 @@ from antiphon._antiphon import NativeSandbox
 settings = {"engine": sys.argv[1], "python": sys.executable, "guest": sys.argv[2], "spares": 2}
 sandbox = NativeSandbox(settings)
 session = sandbox.session()
-functions = [{"name": "begun", "doc": ""}]
+functions = [{"name": "started", "doc": ""}]
 def call(*_):
     print("running", flush=True)
-limits = "begun()\\nwhile True: pass"
+limits = "started()\\nwhile True: pass"
 job = {"code": limits, "name": "<cell 1>", "want": [], "functions": functions}
 sandbox.run(job, call)
 """

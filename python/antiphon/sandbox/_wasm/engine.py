@@ -124,7 +124,7 @@ class WasmSession:
         _warm()
         self._engine = engine
         self._rpc: HostRpc | None = None
-        self._alive, self._begun = True, False
+        self._alive, self._started = True, False
         self._session = Session(
             host=self._answer, shutdown_s=0, idle_s=None, lifetime_s=None, **engine.options()
         )
@@ -138,8 +138,8 @@ class WasmSession:
 
         wall = self._engine.limits["wall"]
         # Once it has run code, only that code can delay the next job.
-        start = min(_START, wall) if self._begun else _START
-        self._begun = True
+        start = min(_START, wall) if self._started else _START
+        self._started = True
 
         def inside(rpc: HostRpc, cancel: threading.Event) -> Any:
             self._rpc = rpc

@@ -53,9 +53,9 @@ impl SubrunStart {
         let within = scope_key(Context::of(py, cx)?.as_any())?;
         let digest = digest_within(digest, within.as_deref());
         let name = engine.get().graph.name();
-        let begun = run.with(|state| Ok(state.machine.begin_subrun(id, name, digest)))?;
-        let begun = begun.map_err(|fault| to_exception(py, &fault))?;
-        let Some(CoreSubrun { index, seed, key_salt, known, intent }) = begun else {
+        let started = run.with(|state| Ok(state.machine.begin_subrun(id, name, digest)))?;
+        let started = started.map_err(|fault| to_exception(py, &fault))?;
+        let Some(CoreSubrun { index, seed, key_salt, known, intent }) = started else {
             return Ok(None);
         };
         let answer = match intent {

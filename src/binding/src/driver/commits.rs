@@ -73,7 +73,7 @@ impl RunState {
             Err(fault) => return session.stage = Stage::Closing(RunPhase::Failed(fault)),
         };
         let cancelled = session.cancelled.take();
-        session.begun = true;
+        session.started = true;
         run.get().call_it(&run_id);
         self.before = earlier_supersteps;
         self.machine = machine;

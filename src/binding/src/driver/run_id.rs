@@ -9,17 +9,17 @@ use antiphon_core::{Seed, Time};
 pub(crate) struct RunId {
     text: OnceLock<Arc<str>>,
     seed: Seed,
-    begun: Time,
+    started: Time,
 }
 
 impl RunId {
-    pub(crate) fn new(given: Option<Arc<str>>, seed: Seed, begun: Time) -> Self {
-        Self { text: given.map_or_else(OnceLock::new, OnceLock::from), seed, begun }
+    pub(crate) fn new(given: Option<Arc<str>>, seed: Seed, started: Time) -> Self {
+        Self { text: given.map_or_else(OnceLock::new, OnceLock::from), seed, started }
     }
 
     /// What it will be, unless it is said otherwise.
     pub(crate) fn foreseen(&self) -> String {
-        self.text.get().map_or_else(|| self.seed.uuid(self.begun), ToString::to_string)
+        self.text.get().map_or_else(|| self.seed.uuid(self.started), ToString::to_string)
     }
 
     /// Sets it, for a run that is resumed; nothing changes if it is known.
@@ -28,6 +28,6 @@ impl RunId {
     }
 
     pub(crate) fn get(&self) -> &Arc<str> {
-        self.text.get_or_init(|| self.seed.uuid(self.begun).into())
+        self.text.get_or_init(|| self.seed.uuid(self.started).into())
     }
 }

@@ -202,7 +202,7 @@ impl Run {
 
     /// Whether it has begun: a run that is kept may find its thread taken, or unfit.
     #[getter]
-    fn begun(&self) -> PyResult<bool> {
+    fn started(&self) -> PyResult<bool> {
         self.with(|state| Ok(state.session.as_ref().is_none_or(|session| session.has_begun())))
     }
 

@@ -59,7 +59,7 @@ pub(crate) fn drive_meanwhile(run: &Bound<'_, Run>) -> PyResult<bool> {
     let (py, this) = (run.py(), run.get());
     let lock = &this.mailbox.standby.lock;
     loop {
-        let begun = match this.with(|state| state.turn(run, (Driver::Standby, Goal::End), None))? {
+        let started = match this.with(|state| state.turn(run, (Driver::Standby, Goal::End), None))? {
             Next::Call(call) => vec![call],
             Next::Start(calls) | Next::StartAndHelp(calls) => calls,
             Next::Cancel(stopped) => {
@@ -78,7 +78,7 @@ pub(crate) fn drive_meanwhile(run: &Bound<'_, Run>) -> PyResult<bool> {
             // It asks for no items, which stay where the caller finds them.
             Next::Item(_) | Next::Rest => return Ok(false),
         };
-        if let Some(answer) = start(run, begun, Driver::Standby)? {
+        if let Some(answer) = start(run, started, Driver::Standby)? {
             this.mailbox.post(py, |mail| mail.answers.push(answer));
         }
         let opened = lock.stand_by();

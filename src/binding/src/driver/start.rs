@@ -155,9 +155,9 @@ impl RunParts {
         (cx, registry): (&Arc<TaskContext>, Option<Py<PyAny>>),
     ) -> PyResult<Bound<'py, Run>> {
         let registry = registry.filter(|_| self.settings.kept_in.is_some());
-        let begun = SubrunStart::begin(cx, engine, (input, registry), &mut self.options)?;
-        let Some(mut begun) = begun else { return self.alone(engine, input) };
-        let known = begun.machine(engine.get(), &mut self.options, self.now);
+        let started = SubrunStart::begin(cx, engine, (input, registry), &mut self.options)?;
+        let Some(mut started) = started else { return self.alone(engine, input) };
+        let known = started.machine(engine.get(), &mut self.options, self.now);
         let known = known.map_err(|fault| to_exception(engine.py(), &fault))?;
         let continues = known.is_some();
         let machine = match known {
@@ -170,7 +170,7 @@ impl RunParts {
                 state.before = state.machine.supersteps().saturating_sub(spent);
                 state.host.forget();
             }
-            state.subrun = Some(begun.subrun);
+            state.subrun = Some(started.subrun);
         })?;
         run.get().with(|state| {
             if let Some(subrun) = &state.subrun {

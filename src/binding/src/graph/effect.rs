@@ -81,8 +81,8 @@ impl Effect {
                 } else {
                     Map::new()
                 };
-                let begun = run.with(|state| Ok(state.begin_call(py, cx.id, (&call, content))))?;
-                begun.map_err(|fault| to_exception(py, &fault))?
+                let started = run.with(|state| Ok(state.begin_call(py, cx.id, (&call, content))))?;
+                started.map_err(|fault| to_exception(py, &fault))?
             }
             ContextOwner::Role(role) => {
                 let content = call_content::of_request(call.callee, given);

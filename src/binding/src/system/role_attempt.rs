@@ -44,8 +44,8 @@ impl RoleAttempt {
         content: Map<String, Json>,
     ) -> PyResult<CallStart<Object>> {
         let (notes, wanted) = (self.cx.notes.clone(), call.clone());
-        let begun = block_on_native(py, async move { notes.begin_call(wanted).await })?;
-        Ok(match begun.map_err(|fault| to_exception(py, &fault))? {
+        let started = block_on_native(py, async move { notes.begin_call(wanted).await })?;
+        Ok(match started.map_err(|fault| to_exception(py, &fault))? {
             CallStart::Known(came) => {
                 let came = read(&ObjectCodec::shared(py)?, came)?;
                 let known = call_content::of_outcome(py, call.callee, &came);

@@ -25,7 +25,7 @@ pub(crate) struct ThreadSession {
     pub(crate) named: bool,
     /// Why the run is to be cancelled as soon as there is one.
     pub(crate) cancelled: Option<String>,
-    pub(crate) begun: bool,
+    pub(crate) started: bool,
     /// The process that the run belongs to.
     process: u32,
     /// Dropped last, with the interpreter released: a store that closes waits for its own
@@ -65,7 +65,7 @@ impl ThreadSession {
             options: options.clone(),
             named,
             cancelled: None,
-            begun: false,
+            started: false,
             process: process::id(),
             store: Some(store),
         }))
@@ -93,7 +93,7 @@ impl ThreadSession {
 
     /// Whether the run has started: its thread was free and fits.
     pub(crate) const fn has_begun(&self) -> bool {
-        self.begun
+        self.started
     }
 
     /// The process that the run belongs to.
@@ -106,7 +106,7 @@ impl std::fmt::Debug for ThreadSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ThreadSession")
             .field("committer", &self.committer)
-            .field("begun", &self.begun)
+            .field("started", &self.started)
             .finish_non_exhaustive()
     }
 }

@@ -24,10 +24,10 @@ enum NodeAction {
 }
 
 /// What a subrun was when it was begun: its place, name, seed and what was known of it.
-type Begun = (u32, String, Seed, Vec<Vec<u8>>, bool);
+type SubrunRecord = (u32, String, Seed, Vec<Vec<u8>>, bool);
 
 /// What a node has seen of its subruns, attempt by attempt.
-type Seen = Arc<Mutex<Vec<Begun>>>;
+type Seen = Arc<Mutex<Vec<SubrunRecord>>>;
 
 fn starts(call: &mut Call<'_>, name: u8, commits: u8, seen: &Seen) -> Result<(), Fault> {
     let (id, name) = (call.task.id, format!("graph{name}"));

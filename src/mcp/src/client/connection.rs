@@ -278,7 +278,7 @@ async fn begin(
     process: &ServerProcess,
     mode: ClientLifecycleMode,
 ) -> Result<RunningService<RoleClient, PeerHandler>, (Fault, bool)> {
-    let begun = match &spec.target {
+    let started = match &spec.target {
         ServerTarget::Process(target) => {
             let transport = StdioTransport::start(target, process);
             let transport = transport.map_err(|fault| (fault, false))?;
@@ -299,7 +299,7 @@ async fn begin(
             }
         }
     };
-    match begun {
+    match started {
         Ok(service) => Ok(service),
         Err(error) => {
             process.stderr.settle().await;

@@ -23,7 +23,7 @@ pub(super) struct ServerQuestions {
 #[derive(Debug, Default)]
 enum CallProgress {
     #[default]
-    Begun,
+    Started,
     /// It ends, because this question has no answer.
     Asks(Json),
     Ended,
@@ -48,7 +48,7 @@ impl ServerQuestions {
             }
         }
         self.progress.send_if_modified(|progress| {
-            let is_first = matches!(progress, CallProgress::Begun);
+            let is_first = matches!(progress, CallProgress::Started);
             if is_first {
                 *progress = CallProgress::Asks(asked);
             }

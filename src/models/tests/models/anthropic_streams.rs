@@ -125,8 +125,8 @@ async fn a_reply_by_the_answer_tool_is_its_text() {
 
 #[tokio::test]
 async fn a_stream_that_ends_early_is_cut_and_one_without_a_message_is_malformed() {
-    let begun = [start(), block(0, &json!({"type": "text", "text": "4"}))];
-    let (reply, shown) = ask(&begun).await;
+    let started = [start(), block(0, &json!({"type": "text", "text": "4"}))];
+    let (reply, shown) = ask(&started).await;
     assert_eq!((reply.unwrap_err().code.as_str(), shown), ("model_reply_cut", vec!["4".into()]));
     let (reply, _) = ask(&[json!({"type": "ping"})]).await;
     assert_eq!(reply.unwrap_err().code, "model_reply_malformed");

@@ -52,14 +52,14 @@ impl HeldMessage {
 
     /// Does not stand in the way of who settles meanwhile.
     async fn extend(&self) -> Result<(), Fault> {
-        let begun = Instant::now();
-        let is_held = self.ends().is_some_and(|end| end > begun);
+        let started = Instant::now();
+        let is_held = self.ends().is_some_and(|end| end > started);
         if !is_held || self.cancellation.reason().is_some() {
             return Err(lease_lost(&self.message.id));
         }
         self.tell(AckKind::Progress).await?;
         if let Some(end) = self.ends().as_mut() {
-            *end = begun + self.streams.settings.lease;
+            *end = started + self.streams.settings.lease;
         }
         Ok(())
     }

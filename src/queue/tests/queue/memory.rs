@@ -64,10 +64,10 @@ async fn a_publisher_waits_no_longer_than_it_says() {
     let settings = QueueSettings { capacity: std::num::NonZeroUsize::MIN, ..Default::default() };
     let queue = MemoryQueue::new(settings, clock.clone());
     queue.publish(message("a", "t"), Duration::ZERO).await.unwrap();
-    let begun = clock.now();
+    let started = clock.now();
     let full = queue.publish(message("b", "t"), Duration::from_secs(7)).await.unwrap_err();
     assert_eq!(full.code, "queue_full");
-    assert_eq!(clock.now().since(begun), Duration::from_secs(7));
+    assert_eq!(clock.now().since(started), Duration::from_secs(7));
 }
 
 #[tokio::test]

@@ -97,9 +97,9 @@ async fn what_came_for_a_wait_that_was_dropped_is_there_at_once() {
         if let Ok(taken) = waiting.await {
             taken.unwrap()[0].lease.give_back(Duration::ZERO).await.unwrap();
         }
-        let begun = Instant::now();
+        let started = Instant::now();
         let taken = queue.take("t", 1, LONG).await.unwrap();
-        assert!(begun.elapsed() < settings().lease / 2, "{id} came after {:?}", begun.elapsed());
+        assert!(started.elapsed() < settings().lease / 2, "{id} came after {:?}", started.elapsed());
         assert_eq!(ids(&taken), [id.as_str()]);
         taken[0].lease.acknowledge().await.unwrap();
     }

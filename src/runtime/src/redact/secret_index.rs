@@ -48,7 +48,7 @@ impl SecretIndex {
                 at += 1;
                 continue;
             }
-            if !is_complete && self.is_begun(rest) {
+            if !is_complete && self.is_prefix(rest) {
                 break;
             }
             let Some(length) = self.length_of_secret(rest) else {
@@ -100,7 +100,7 @@ impl SecretIndex {
     }
 
     /// Whether all of `text` is the beginning of a longer secret.
-    fn is_begun(&self, text: &[u8]) -> bool {
+    fn is_prefix(&self, text: &[u8]) -> bool {
         let mut start = [0; START];
         let shared = text.len().min(START);
         start.iter_mut().zip(text).for_each(|(to, from)| *to = *from);

@@ -45,8 +45,8 @@ impl SqliteFile {
     /// Begins a transaction that can write, as soon as no other process has one.
     pub(super) fn begin(&mut self) -> Result<Transaction<'_>, Fault> {
         self.file_identity.check()?;
-        let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
-        begun.map_err(|error| fault::of(&error))
+        let started = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
+        started.map_err(|error| fault::of(&error))
     }
 
     /// Runs `work` in such a transaction; `None` if it would have to wait.
@@ -58,8 +58,8 @@ impl SqliteFile {
         if self.connection.busy_timeout(Duration::ZERO).is_err() {
             return Ok(None);
         }
-        let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
-        let done = begun.ok().map(work);
+        let started = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
+        let done = started.ok().map(work);
         let restored = self.connection.busy_timeout(schema::BUSY_TIMEOUT);
         restored.map(|()| done).map_err(|error| fault::of(&error))
     }

@@ -314,7 +314,7 @@ fn called(outcome: Option<CallOutcome<Value>>) -> Commit<Value> {
 
 #[tokio::test]
 async fn what_must_not_happen_twice_waits_until_it_is_known_that_it_begins() {
-    for (durability, begun, ended) in [
+    for (durability, started, ended) in [
         (Durability::Sync, true, true),
         (Durability::Async, true, false),
         (Durability::Exit, false, false),
@@ -326,7 +326,7 @@ async fn what_must_not_happen_twice_waits_until_it_is_known_that_it_begins() {
             let kept = checkpoint_writer.keep(&called(outcome), || None, Time::default());
             kept.unwrap().is_some()
         };
-        assert_eq!(waits(None), begun, "{durability:?}");
+        assert_eq!(waits(None), started, "{durability:?}");
         assert_eq!(waits(Some(CallOutcome::Json(Value::Null))), ended, "{durability:?}");
         checkpoint_writer.settle().await.unwrap();
         checkpoint_writer.close().await.unwrap();

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 /// Returns once something has happened; fails with `missed` if it has not within a minute.
 pub(crate) async fn until(missed: &str, happens: impl AsyncFn() -> bool) {
-    let begun = Instant::now();
+    let started = Instant::now();
     while !happens().await {
-        assert!(begun.elapsed() < Duration::from_mins(1), "{missed}");
+        assert!(started.elapsed() < Duration::from_mins(1), "{missed}");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }

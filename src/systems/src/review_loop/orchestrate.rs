@@ -56,8 +56,8 @@ fn decision_context(state: &State, config: &Config) -> DecisionContext {
     let mode = config.research_mode;
     let step = StepName::parse(&state.current_step);
     let (verdict, rejected) = verdict(state, config, step);
-    let begun = under_review(state, mode);
-    let lost = begun.iter().any(|&index| state.result(index).is_none());
+    let started = under_review(state, mode);
+    let lost = started.iter().any(|&index| state.result(index).is_none());
     DecisionContext {
         step,
         failure: state.error.as_ref().map(|fault| failure(state, step, fault)),
@@ -65,7 +65,7 @@ fn decision_context(state: &State, config: &Config) -> DecisionContext {
         rejected,
         planned: state.research_steps.len(),
         index: state.current_research_index,
-        missing: begun.is_empty() || (lost && config.strict_state),
+        missing: started.is_empty() || (lost && config.strict_state),
         stalled: config.stop_on_no_progress && progress::is_stalled(state, mode, step),
         given_up: state.outcome.is_some(),
         tally: RetryTally {

@@ -38,7 +38,7 @@ pub(super) fn next_wave(
     decision: &Decision,
     mode: ResearchMode,
 ) -> (i64, Vec<usize>) {
-    let begun = if decision.fresh { -1 } else { state.current_research_index };
+    let started = if decision.fresh { -1 } else { state.current_research_index };
     let wave = match decision.next {
         Some(step) if step.is_research() && decision.entry == StepEntry::Again => {
             undelivered_steps(state, step)
@@ -46,19 +46,19 @@ pub(super) fn next_wave(
         Some(StepName::Researcher) if decision.entry == StepEntry::Rework => {
             steps_with_verdict(state, mode, Judgement::Reject)
         }
-        Some(StepName::Researcher) => return advance(begun, state, mode),
+        Some(StepName::Researcher) => return advance(started, state, mode),
         Some(StepName::CriticResearcher) => steps_with_verdict(state, mode, Judgement::None),
-        _ => return (begun, Vec::new()),
+        _ => return (started, Vec::new()),
     };
     // A state that came from elsewhere may know of no wave: somebody has to go.
     let somebody = || vec![state.current_index().unwrap_or_default()];
-    (begun, if wave.is_empty() { somebody() } else { wave })
+    (started, if wave.is_empty() { somebody() } else { wave })
 }
 
 /// The next steps of the plan, up to one that needs the result of another of them. Waves follow
 /// the order of the plan, so that the index tells which steps were begun.
-fn advance(begun: i64, state: &State, mode: ResearchMode) -> (i64, Vec<usize>) {
-    let first = usize::try_from(begun + 1).unwrap_or_default();
+fn advance(started: i64, state: &State, mode: ResearchMode) -> (i64, Vec<usize>) {
+    let first = usize::try_from(started + 1).unwrap_or_default();
     let waits = |index: &usize| {
         let needed = state.research_dependencies.get(index);
         needed.into_iter().flatten().any(|&earlier| earlier >= first)
@@ -69,6 +69,6 @@ fn advance(begun: i64, state: &State, mode: ResearchMode) -> (i64, Vec<usize>) {
             (first..state.research_steps.len()).take_while(|index| !waits(index)).collect()
         }
     };
-    let index = wave.last().and_then(|&last| i64::try_from(last).ok()).unwrap_or(begun);
+    let index = wave.last().and_then(|&last| i64::try_from(last).ok()).unwrap_or(started);
     (index, wave)
 }

@@ -142,9 +142,9 @@ impl State {
         if !(-1..steps).contains(&index) {
             return Err(format!("the research index is outside of -1..{steps}: {index}"));
         }
-        let begun = self.current_index().map_or(0, |index| index + 1);
-        if let Some(slot) = self.research_results.iter().skip(begun).position(Option::is_some) {
-            return Err(format!("a research step has a result before it began: {}", begun + slot));
+        let started = self.current_index().map_or(0, |index| index + 1);
+        if let Some(slot) = self.research_results.iter().skip(started).position(Option::is_some) {
+            return Err(format!("a research step has a result before it began: {}", started + slot));
         }
         let Retries { planner, researcher, expert } = self.retries_by_agent;
         let parts = planner + researcher + expert + self.counted_errors;

@@ -138,8 +138,8 @@ impl RoleService {
                 return DeliveryOutcome::Dropped;
             }
         }
-        let begun = self.clock.now();
-        self.tell(WorkerNotice::of(WorkerNoticeKind::Begun, &task));
+        let started = self.clock.now();
+        self.tell(WorkerNotice::of(WorkerNoticeKind::Started, &task));
         let handled = tokio::select! {
             biased;
             () = cancellation.cancelled() => DeliveryOutcome::Dropped,
@@ -167,7 +167,7 @@ impl RoleService {
             DeliveryOutcome::Dropped => (WorkerNoticeKind::Dropped, None),
             DeliveryOutcome::GivenBack => (WorkerNoticeKind::GivenBack, None),
         };
-        let took = self.clock.now().since(begun);
+        let took = self.clock.now().since(started);
         self.tell(WorkerNotice { took, fault, ..WorkerNotice::of(kind, &task) });
         handled
     }

@@ -31,7 +31,7 @@ pub struct WorkerNotice {
 #[serde(rename_all = "snake_case")]
 pub enum WorkerNoticeKind {
     /// A sub-task is under way.
-    Begun,
+    Started,
     /// Its result is sent.
     Completed,
     /// Its failure is sent.

@@ -77,12 +77,12 @@ async fn a_wait_that_was_in_vain_is_not_repeated_when_the_run_is_resumed() {
     assert_eq!(call.await.unwrap().unwrap_err().code, FaultCode::SubTaskTimeout);
     // The process ends before the run has committed it.
     drop(run);
-    let (run, begun) = (scene.run(), scene.clock.now());
+    let (run, started) = (scene.run(), scene.clock.now());
     let resumed = scene.call(&run, &tool, brief("run", "s1"), 21);
     pass_until(&clock, || resumed.is_finished()).await;
     let fault = resumed.await.unwrap().unwrap_err();
     assert_eq!((&fault.code, &fault.details["role"]), (&FaultCode::SubTaskTimeout, &json!(ROLE)));
-    assert!(scene.clock.now().since(begun) < TIMEOUT);
+    assert!(scene.clock.now().since(started) < TIMEOUT);
     assert!(run.settle().await.is_empty());
 }
 

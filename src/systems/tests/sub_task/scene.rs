@@ -26,7 +26,7 @@ type Reply = dyn Fn(Json) -> ToolOutcome + Send + Sync;
 /// A tool that counts, and replies after some time of its clock.
 pub(crate) struct CountingTool {
     spec: ToolSpec,
-    pub(crate) begun: AtomicUsize,
+    pub(crate) started: AtomicUsize,
     pub(crate) ended: AtomicUsize,
     pub(crate) most: AtomicUsize,
     /// How the task stood, as each call was told.
@@ -40,8 +40,8 @@ impl CountingTool {
         let parameters = json!({"type": "object", "properties": {"number": {"type": "integer"}}});
         let mut spec = ToolSpec::new("double", "Doubles a number.", parameters);
         spec.side_effect = SideEffect::Read;
-        let (begun, ended, most, told) = Default::default();
-        Self { spec, begun, ended, most, told, delay: Duration::ZERO, reply: Box::new(reply) }
+        let (started, ended, most, told) = Default::default();
+        Self { spec, started, ended, most, told, delay: Duration::ZERO, reply: Box::new(reply) }
     }
 
     /// Doubles the number that it is given.
@@ -60,7 +60,7 @@ impl CountingTool {
     }
 
     pub(crate) fn calls(&self) -> (usize, usize) {
-        (self.begun.load(Ordering::SeqCst), self.ended.load(Ordering::SeqCst))
+        (self.started.load(Ordering::SeqCst), self.ended.load(Ordering::SeqCst))
     }
 }
 
@@ -71,7 +71,7 @@ impl Tool for CountingTool {
     }
 
     async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {
-        let under_way = self.begun.fetch_add(1, Ordering::SeqCst) + 1 - self.calls().1;
+        let under_way = self.started.fetch_add(1, Ordering::SeqCst) + 1 - self.calls().1;
         self.most.fetch_max(under_way, Ordering::SeqCst);
         self.told.lock().unwrap().push(cx.context_summary.clone());
         if !self.delay.is_zero() {

@@ -106,11 +106,11 @@ async fn a_worker_that_is_to_stop_finishes_what_it_has_begun() {
     let (scene, clock) = Scene::new();
     let tool = Arc::new(CountingTool::doubling().slow(Duration::from_secs(2)));
     let (run, worker) = (scene.run(), RunningWorker::begin(scene.worker(&tool)));
-    let begun = scene.call(&run, &tool, brief("run", "s1"), 3);
+    let started = scene.call(&run, &tool, brief("run", "s1"), 3);
     until(|| tool.calls() == (1, 0)).await;
     worker.ask_to_stop();
-    pass_until(&clock, || begun.is_finished()).await;
-    assert_eq!(begun.await.unwrap(), Ok(json!(6)));
+    pass_until(&clock, || started.is_finished()).await;
+    assert_eq!(started.await.unwrap(), Ok(json!(6)));
     let tally = worker.stopped_in(&clock).await;
     assert_eq!((tally.completed, tally.failed, tally.dropped), (1, 0, 0));
     let later = scene.call(&run, &tool, brief("run", "s2"), 3);
@@ -249,7 +249,7 @@ async fn given_up(
 async fn a_worker_that_gives_up_gives_back_what_may_be_repeated() {
     let (scene, clock) = Scene::new();
     let (told, _call) = given_up(&scene, &clock, CountingTool::doubling()).await;
-    assert_eq!(told, [WorkerNoticeKind::Begun, WorkerNoticeKind::GivenBack]);
+    assert_eq!(told, [WorkerNoticeKind::Started, WorkerNoticeKind::GivenBack]);
     let topic = task_topic(ROLE).unwrap();
     let worker = scene.queue.clone();
     let again = tokio::spawn(async move { worker.take(&topic, 1, LONG).await.unwrap() });
@@ -261,7 +261,7 @@ async fn a_worker_that_gives_up_gives_back_what_may_be_repeated() {
 async fn a_worker_that_gives_up_says_of_other_work_that_nobody_knows_what_came_of_it() {
     let (scene, clock) = Scene::new();
     let (told, call) = given_up(&scene, &clock, CountingTool::doubling().external()).await;
-    assert_eq!(told, [WorkerNoticeKind::Begun, WorkerNoticeKind::Failed]);
+    assert_eq!(told, [WorkerNoticeKind::Started, WorkerNoticeKind::Failed]);
     assert_eq!(call.await.unwrap().unwrap_err().code, "unknown_outcome");
     let topic = task_topic(ROLE).unwrap();
     assert!(scene.queue.take(&topic, 1, Duration::ZERO).await.unwrap().is_empty());
