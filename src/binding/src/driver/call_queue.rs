@@ -74,7 +74,8 @@ impl CallQueue {
     /// Gives a call up; returns whether a thread of the pool is inside it.
     pub(crate) fn abandon(&self, id: TaskId) -> bool {
         let mut started = self.lock_started();
-        let found = started.iter_mut().find(|(started, is_abandoned)| *started == id && !is_abandoned);
+        let found =
+            started.iter_mut().find(|(started, is_abandoned)| *started == id && !is_abandoned);
         found.map(|(_, is_abandoned)| *is_abandoned = true).is_some()
     }
 

@@ -59,25 +59,26 @@ pub(crate) fn drive_meanwhile(run: &Bound<'_, Run>) -> PyResult<bool> {
     let (py, this) = (run.py(), run.get());
     let lock = &this.mailbox.standby.lock;
     loop {
-        let started = match this.with(|state| state.turn(run, (Driver::Standby, Goal::End), None))? {
-            Next::Call(call) => vec![call],
-            Next::Start(calls) | Next::StartAndHelp(calls) => calls,
-            Next::Cancel(stopped) => {
-                this.cancel_tasks(py, stopped)?;
-                Vec::new()
-            }
-            Next::Wait(limit) => {
-                let opened = lock.stand_by();
-                let limit = limit.unwrap_or(LONGEST).max(Duration::from_micros(100));
-                this.mailbox.wait_unless(py, limit, || lock.is_lost(opened));
-                if !lock.resume(opened) {
-                    return Ok(true);
+        let started =
+            match this.with(|state| state.turn(run, (Driver::Standby, Goal::End), None))? {
+                Next::Call(call) => vec![call],
+                Next::Start(calls) | Next::StartAndHelp(calls) => calls,
+                Next::Cancel(stopped) => {
+                    this.cancel_tasks(py, stopped)?;
+                    Vec::new()
                 }
-                continue;
-            }
-            // It asks for no items, which stay where the caller finds them.
-            Next::Item(_) | Next::Rest => return Ok(false),
-        };
+                Next::Wait(limit) => {
+                    let opened = lock.stand_by();
+                    let limit = limit.unwrap_or(LONGEST).max(Duration::from_micros(100));
+                    this.mailbox.wait_unless(py, limit, || lock.is_lost(opened));
+                    if !lock.resume(opened) {
+                        return Ok(true);
+                    }
+                    continue;
+                }
+                // It asks for no items, which stay where the caller finds them.
+                Next::Item(_) | Next::Rest => return Ok(false),
+            };
         if let Some(answer) = start(run, started, Driver::Standby)? {
             this.mailbox.post(py, |mail| mail.answers.push(answer));
         }

@@ -328,7 +328,8 @@ impl RunState {
         if let Some(question) = question_of(&error, py) {
             let question = Object(question.unbind());
             let asking_node = name.as_deref().unwrap_or_default();
-            let fits = |values: &ObjectCodec| storable::question_fits(values, &question, asking_node);
+            let fits =
+                |values: &ObjectCodec| storable::question_fits(values, &question, asking_node);
             return match self.values_codec().map(fits) {
                 Some(Err(fault)) => TaskOutcome::failed(fault),
                 _ => match question_id_of(&error, py) {

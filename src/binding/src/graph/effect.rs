@@ -81,7 +81,8 @@ impl Effect {
                 } else {
                     Map::new()
                 };
-                let started = run.with(|state| Ok(state.begin_call(py, cx.id, (&call, content))))?;
+                let started =
+                    run.with(|state| Ok(state.begin_call(py, cx.id, (&call, content))))?;
                 started.map_err(|fault| to_exception(py, &fault))?
             }
             ContextOwner::Role(role) => {

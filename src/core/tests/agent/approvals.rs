@@ -18,7 +18,7 @@ use antiphon_core::{Category, FaultCode, SideEffect};
 use serde_json::{Value, json};
 
 use super::model::{asks, call, graph, invocations, requests, results, says, script, tool, with};
-use crate::support::{BEGIN, Call, End, Play, SCHEMAS, Script, options, play, reply};
+use crate::support::{BEGIN, Call, End, SCHEMAS, Script, TestDriver, driver, options, reply};
 
 pub(super) type Log = Arc<Mutex<Vec<String>>>;
 
@@ -46,13 +46,13 @@ pub(super) fn team(
     (graph(with(tools)).build().unwrap(), script, called)
 }
 
-pub(super) fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
-    Play::with(graph, script, json!({}), Options { commits: true, ..options() })
+pub(super) fn stored(graph: &Arc<Graph<Value>>, script: Script) -> TestDriver {
+    TestDriver::with(graph, script, json!({}), Options { commits: true, ..options() })
 }
 
-pub(super) fn folded(graph: &Arc<Graph<Value>>, play: &Play) -> RecoveredRun<Value> {
+pub(super) fn folded(graph: &Arc<Graph<Value>>, driver: &TestDriver) -> RecoveredRun<Value> {
     let mut recovered = RecoveredRun::new(graph);
-    for commit in &play.commits {
+    for commit in &driver.commits {
         recovered.fold(graph, commit.clone()).unwrap();
     }
     recovered
@@ -64,9 +64,9 @@ pub(super) fn resumed(
     script: Script,
     mut recovered: RecoveredRun<Value>,
     answers: &[(&Question<Value>, Value)],
-) -> Play {
+) -> TestDriver {
     answer(graph, &mut recovered, answers);
-    Play::resume(graph, script, recovered)
+    TestDriver::resume(graph, script, recovered)
 }
 
 /// Stores answers in a run that no process has.
@@ -98,8 +98,8 @@ pub(super) fn names(log: &Log) -> Vec<String> {
 #[test]
 fn nothing_is_called_before_a_person_has_approved() {
     let (graph, script, called) = team(vec![asked("pay")], vec![asks(&["pay"]), says("done")]);
-    let mut play = play(&graph, script);
-    let questions = play.pauses();
+    let mut driver = driver(&graph, script);
+    let questions = driver.pauses();
     assert!(names(&called).is_empty());
     let [question] = questions.as_slice() else { panic!("{questions:?}") };
     assert_eq!(question.path, ["agent"]);
@@ -107,41 +107,41 @@ fn nothing_is_called_before_a_person_has_approved() {
     assert_eq!(question.value["tool"], "pay");
     assert_eq!(question.value["arguments"], json!({"city": "Lyon"}));
     assert!(question.value["why"].as_str().unwrap().contains("`pay`"));
-    let interrupts = play.of_kind(EventKind::Interrupt);
+    let interrupts = driver.of_kind(EventKind::Interrupt);
     assert_eq!(interrupts[0].data["id"], question.id);
     assert_eq!(interrupts[0].data["value"], question.value);
-    play.run.answer(&question.id, json!(true), play.now).unwrap();
-    assert_eq!(play.complete()["text"], "done");
+    driver.run.answer(&question.id, json!(true), driver.now).unwrap();
+    assert_eq!(driver.complete()["text"], "done");
     assert_eq!(names(&called), ["pay"]);
-    assert_eq!(results(&requests(&play)[1]), ["Lyon"]);
-    assert_eq!(requests(&play).len(), 2, "the model is not asked again");
+    assert_eq!(results(&requests(&driver)[1]), ["Lyon"]);
+    assert_eq!(requests(&driver).len(), 2, "the model is not asked again");
 }
 
 #[test]
 fn a_proposal_is_reported_only_once_it_is_durable() {
     let (graph, script, _) = team(vec![asked("pay")], vec![asks(&["pay", "pay"]), says("done")]);
-    let mut play = stored(&graph, script);
-    play.acknowledges = false;
+    let mut driver = stored(&graph, script);
+    driver.acknowledges = false;
     let mut reported = 0;
     while reported < 2 {
-        let effect = play.step();
-        assert_eq!(play.of_kind(EventKind::Interrupt).len(), reported);
+        let effect = driver.step();
+        assert_eq!(driver.of_kind(EventKind::Interrupt).len(), reported);
         match effect {
             Effect::Commit(commit) => {
                 let asks = matches!(commit.change, CommitChange::Asked(..));
-                play.step();
-                assert_eq!(play.of_kind(EventKind::Interrupt).len(), reported);
-                play.run.committed(commit.id);
-                play.events.extend(play.run.take_events());
+                driver.step();
+                assert_eq!(driver.of_kind(EventKind::Interrupt).len(), reported);
+                driver.run.committed(commit.id);
+                driver.events.extend(driver.run.take_events());
                 reported += usize::from(asks);
-                assert_eq!(play.of_kind(EventKind::Interrupt).len(), reported);
+                assert_eq!(driver.of_kind(EventKind::Interrupt).len(), reported);
             }
-            Effect::Wait(_) => assert!(play.answer_one(), "nothing is under way"),
+            Effect::Wait(_) => assert!(driver.answer_one(), "nothing is under way"),
             _ => {}
         }
     }
-    assert_eq!(play.pauses().len(), 2);
-    let numbers: Vec<_> = play.events.iter().map(|event| event.seq).collect();
+    assert_eq!(driver.pauses().len(), 2);
+    let numbers: Vec<_> = driver.events.iter().map(|event| event.seq).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
 }
 
@@ -151,21 +151,21 @@ fn a_refusal_is_what_the_model_reads_and_counts_against_nothing() {
     pay.spec.max_calls = Some(1);
     let (graph, script, called) =
         team(vec![pay], vec![asks(&["pay"]), asks(&["pay"]), says("done")]);
-    let mut play = play(&graph, script);
-    let first = play.pauses().remove(0);
+    let mut driver = driver(&graph, script);
+    let first = driver.pauses().remove(0);
     let no = json!({"approve": false, "reason": "too dear"});
-    play.run.answer(&first.id, no, play.now).unwrap();
-    let second = play.pauses().remove(0);
+    driver.run.answer(&first.id, no, driver.now).unwrap();
+    let second = driver.pauses().remove(0);
     assert_ne!(first.id, second.id, "the same call at another place is another question");
-    let read = results(&requests(&play)[1]);
+    let read = results(&requests(&driver)[1]);
     assert!(read[0].starts_with("error: ") && read[0].ends_with(": too dear"), "{read:?}");
-    assert_eq!(play.run.budget().spent().tool_calls, 0);
-    play.run.answer(&second.id, json!("approve"), play.now).unwrap();
-    assert_eq!(play.complete()["uses"], json!([["pay", false], ["pay", true]]));
+    assert_eq!(driver.run.budget().spent().tool_calls, 0);
+    driver.run.answer(&second.id, json!("approve"), driver.now).unwrap();
+    assert_eq!(driver.complete()["uses"], json!([["pay", false], ["pay", true]]));
     assert_eq!(names(&called), ["pay"]);
-    assert_eq!(play.run.budget().spent().tool_calls, 1);
+    assert_eq!(driver.run.budget().spent().tool_calls, 1);
     let succeeded: Vec<_> =
-        play.of_kind(EventKind::ToolResult).iter().map(|e| &e.data["ok"]).collect();
+        driver.of_kind(EventKind::ToolResult).iter().map(|e| &e.data["ok"]).collect();
     assert_eq!(succeeded, [false, true]);
 }
 
@@ -175,15 +175,15 @@ fn the_limit_of_calls_counts_those_that_were_approved() {
     pay.spec.max_calls = Some(1);
     let replies = vec![asks(&["pay", "pay", "pay"]), asks(&["pay"]), says("done")];
     let (graph, script, called) = team(vec![pay], replies);
-    let mut play = play(&graph, script);
-    let questions = play.pauses();
+    let mut driver = driver(&graph, script);
+    let questions = driver.pauses();
     assert_eq!(questions.len(), 3);
     for (question, answer) in questions.iter().zip([json!(false), json!(true), json!(true)]) {
-        play.run.answer(&question.id, answer, play.now).unwrap();
+        driver.run.answer(&question.id, answer, driver.now).unwrap();
     }
-    assert_eq!(play.complete()["uses"].as_array().unwrap().len(), 4);
+    assert_eq!(driver.complete()["uses"].as_array().unwrap().len(), 4);
     assert_eq!(names(&called), ["pay"]);
-    let read = results(requests(&play).last().unwrap());
+    let read = results(requests(&driver).last().unwrap());
     assert!(read[2].contains("may be called 1 times"), "{read:?}");
     assert!(read[3].contains("may be called 1 times"), "and nobody is asked about it: {read:?}");
 }
@@ -191,22 +191,22 @@ fn the_limit_of_calls_counts_those_that_were_approved() {
 #[test]
 fn a_call_is_made_with_the_arguments_that_a_person_has_changed() {
     let (graph, script, _) = team(vec![asked("pay")], vec![asks(&["pay"]), says("done")]);
-    let mut play = play(&graph, script);
-    let question = play.pauses().remove(0);
+    let mut driver = driver(&graph, script);
+    let question = driver.pauses().remove(0);
     let other = json!({"approve": true, "args": {"city": "Nice"}});
-    play.run.answer(&question.id, other, play.now).unwrap();
-    play.complete();
-    assert_eq!(invocations(&play)[0].arguments, json!({"city": "Nice"}));
-    assert_eq!(play.of_kind(EventKind::ToolCall)[0].data["arguments"]["city"], "Nice");
-    let read = results(&requests(&play)[1]);
+    driver.run.answer(&question.id, other, driver.now).unwrap();
+    driver.complete();
+    assert_eq!(invocations(&driver)[0].arguments, json!({"city": "Nice"}));
+    assert_eq!(driver.of_kind(EventKind::ToolCall)[0].data["arguments"]["city"], "Nice");
+    let read = results(&requests(&driver)[1]);
     assert!(read[0].contains(r#"{"city":"Nice"}"#) && read[0].ends_with("\nNice"), "{read:?}");
 }
 
 #[test]
 fn an_answer_that_decides_nothing_leaves_the_pause_as_it_is() {
     let (graph, script, called) = team(vec![asked("pay")], vec![asks(&["pay"]), says("done")]);
-    let mut play = play(&graph, script);
-    let question = play.pauses().remove(0);
+    let mut driver = driver(&graph, script);
+    let question = driver.pauses().remove(0);
     let wrong = [
         json!("yes"),
         json!(1),
@@ -222,17 +222,17 @@ fn an_answer_that_decides_nothing_leaves_the_pause_as_it_is() {
         json!({"approve": false, "reason": 3}),
     ];
     for answer in wrong {
-        let refused = play.run.answer(&question.id, answer.clone(), play.now).unwrap_err();
+        let refused = driver.run.answer(&question.id, answer.clone(), driver.now).unwrap_err();
         assert_eq!(refused.code, FaultCode::ApprovalInvalid);
         assert!(refused.message.contains("`pay`"), "{refused:?}");
-        assert_eq!(play.pauses(), std::slice::from_ref(&question), "{answer}");
+        assert_eq!(driver.pauses(), std::slice::from_ref(&question), "{answer}");
     }
-    assert_eq!(play.of_kind(EventKind::Interrupt).len(), 1);
+    assert_eq!(driver.of_kind(EventKind::Interrupt).len(), 1);
     assert!(names(&called).is_empty());
-    play.run.answer(&question.id, json!(true), play.now).unwrap();
-    assert_eq!(play.complete()["text"], "done");
+    driver.run.answer(&question.id, json!(true), driver.now).unwrap();
+    assert_eq!(driver.complete()["text"], "done");
     assert_eq!(
-        play.run.answer(&question.id, json!(true), play.now).unwrap_err().code,
+        driver.run.answer(&question.id, json!(true), driver.now).unwrap_err().code,
         "question_unknown"
     );
 }
@@ -242,20 +242,20 @@ fn what_needs_no_approval_is_called_once_beside_it() {
     let pay = needs(Approval::Person, "look", Read);
     let replies = vec![asks(&["look", "see", "look"]), says("done")];
     let (graph, script, called) = team(vec![pay, tool("see", Read)], replies);
-    let mut play = play(&graph, script);
-    let questions = play.pauses();
+    let mut driver = driver(&graph, script);
+    let questions = driver.pauses();
     assert_eq!(names(&called), ["see"]);
     assert_eq!(questions.len(), 2);
-    play.run.answer(&questions[1].id, json!(true), play.now).unwrap();
-    let left = play.pauses();
+    driver.run.answer(&questions[1].id, json!(true), driver.now).unwrap();
+    let left = driver.pauses();
     assert_eq!(left, [questions[0].clone()], "what was not answered is asked again");
     assert_eq!(names(&called), ["see", "look"]);
-    assert_eq!(play.of_kind(EventKind::Interrupt).len(), 2);
-    play.run.answer(&left[0].id, json!(false), play.now).unwrap();
-    play.complete();
+    assert_eq!(driver.of_kind(EventKind::Interrupt).len(), 2);
+    driver.run.answer(&left[0].id, json!(false), driver.now).unwrap();
+    driver.complete();
     assert_eq!(names(&called), ["see", "look"]);
     let ok: Vec<_> =
-        results(&requests(&play)[1]).iter().map(|it| it.starts_with("error")).collect();
+        results(&requests(&driver)[1]).iter().map(|it| it.starts_with("error")).collect();
     assert_eq!(ok, [true, false, false]);
 }
 
@@ -263,11 +263,11 @@ fn what_needs_no_approval_is_called_once_beside_it() {
 fn calls_that_change_something_stay_in_order_around_an_approval() {
     let tools = vec![tool("first", External), asked("pay"), tool("last", External)];
     let (graph, script, called) = team(tools, vec![asks(&["first", "pay", "last"]), says("done")]);
-    let mut play = play(&graph, script);
-    let question = play.pauses().remove(0);
+    let mut driver = driver(&graph, script);
+    let question = driver.pauses().remove(0);
     assert_eq!(names(&called), ["first"]);
-    play.run.answer(&question.id, json!(true), play.now).unwrap();
-    play.complete();
+    driver.run.answer(&question.id, json!(true), driver.now).unwrap();
+    driver.complete();
     assert_eq!(names(&called), ["first", "pay", "last"]);
 }
 
@@ -275,8 +275,8 @@ fn calls_that_change_something_stay_in_order_around_an_approval() {
 fn arguments_are_validated_before_anybody_is_asked() {
     let wrong = ModelReply { tool_calls: vec![call(0, "pay", r#"{"city": 3.5e"#)], ..reply("") };
     let (graph, script, called) = team(vec![asked("pay")], vec![wrong, says("done")]);
-    let mut play = play(&graph, script);
-    assert_eq!(play.complete()["uses"], json!([["pay", false]]));
+    let mut driver = driver(&graph, script);
+    assert_eq!(driver.complete()["uses"], json!([["pay", false]]));
     assert!(names(&called).is_empty());
 }
 
@@ -285,9 +285,9 @@ fn another_process_takes_a_paused_agent_up_and_nothing_is_done_twice() {
     let tools = vec![tool("first", External), asked("pay")];
     let replies = vec![asks(&["first", "pay"]), asks(&["pay"]), says("done")];
     let (graph, script, called) = team(tools, replies);
-    let mut play = stored(&graph, script.clone());
-    let question = play.pauses().remove(0);
-    let recovered = folded(&graph, &play);
+    let mut driver = stored(&graph, script.clone());
+    let question = driver.pauses().remove(0);
+    let recovered = folded(&graph, &driver);
     assert!(recovered.is_paused());
     assert_eq!(recovered.questions(), [&question]);
     let mut asleep = resumed(&graph, script.clone(), recovered.clone(), &[]);
@@ -297,9 +297,9 @@ fn another_process_takes_a_paused_agent_up_and_nothing_is_done_twice() {
     let second = other.pauses().remove(0);
     assert_eq!(names(&called), ["first", "pay"]);
     assert_eq!(requests(&other).len(), 1, "what the model said is known");
-    play.commits.push(answered(&play, &question, &json!(true)));
-    play.commits.append(&mut other.commits);
-    let recovered = folded(&graph, &play);
+    driver.commits.push(answered(&driver, &question, &json!(true)));
+    driver.commits.append(&mut other.commits);
+    let recovered = folded(&graph, &driver);
     assert!(recovered.is_paused());
     let mut last = resumed(&graph, script, recovered, &[(&second, json!(false))]);
     assert_eq!(last.complete()["uses"], json!([["first", true], ["pay", true], ["pay", false]]));
@@ -307,8 +307,12 @@ fn another_process_takes_a_paused_agent_up_and_nothing_is_done_twice() {
 }
 
 /// The commit by which a question that is open was answered.
-pub(super) fn answered(play: &Play, question: &Question<Value>, answer: &Value) -> Commit<Value> {
-    let asked = play.commits.iter().find_map(|commit| match &commit.change {
+pub(super) fn answered(
+    driver: &TestDriver,
+    question: &Question<Value>,
+    answer: &Value,
+) -> Commit<Value> {
+    let asked = driver.commits.iter().find_map(|commit| match &commit.change {
         CommitChange::Asked(task, found) if found.id == question.id => {
             let answer = question.encode_answer(answer.clone(), SCHEMAS).unwrap();
             let change = CommitChange::Answered(*task, answer);
@@ -323,18 +327,18 @@ pub(super) fn answered(play: &Play, question: &Question<Value>, answer: &Value) 
 fn of_several_questions_some_can_be_answered_in_another_process() {
     let (graph, script, called) =
         team(vec![asked("pay")], vec![asks(&["pay", "pay"]), says("done")]);
-    let mut play = stored(&graph, script.clone());
-    let questions = play.pauses();
+    let mut driver = stored(&graph, script.clone());
+    let questions = driver.pauses();
     assert_eq!(questions.len(), 2);
-    let recovered = folded(&graph, &play);
+    let recovered = folded(&graph, &driver);
     let mut other = resumed(&graph, script.clone(), recovered, &[(&questions[0], json!(true))]);
     assert_eq!(other.pauses(), [questions[1].clone()]);
     assert_eq!(names(&called), ["pay"]);
-    play.commits.push(answered(&play, &questions[0], &json!(true)));
-    let between = folded(&graph, &play);
+    driver.commits.push(answered(&driver, &questions[0], &json!(true)));
+    let between = folded(&graph, &driver);
     assert!(!between.is_paused(), "an agent that was given an answer continues");
-    play.commits.append(&mut other.commits);
-    let recovered = folded(&graph, &play);
+    driver.commits.append(&mut other.commits);
+    let recovered = folded(&graph, &driver);
     assert!(recovered.is_paused());
     let no = json!({"approve": false, "reason": "once is enough"});
     let mut last = resumed(&graph, script, recovered, &[(&questions[1], no)]);
@@ -346,17 +350,17 @@ fn of_several_questions_some_can_be_answered_in_another_process() {
 fn a_refused_call_is_not_taken_for_an_equal_one_that_was_made() {
     let replies = vec![asks(&["pay", "pay"]), asks(&["pay"]), says("done")];
     let (graph, script, called) = team(vec![asked("pay")], replies);
-    let mut play = stored(&graph, script.clone());
-    let questions = play.pauses();
+    let mut driver = stored(&graph, script.clone());
+    let questions = driver.pauses();
     let answers = [(&questions[0], json!(false)), (&questions[1], json!(true))];
-    let mut other = resumed(&graph, script.clone(), folded(&graph, &play), &answers);
+    let mut other = resumed(&graph, script.clone(), folded(&graph, &driver), &answers);
     let third = other.pauses().remove(0);
     assert_eq!(names(&called), ["pay"]);
     for (question, answer) in answers {
-        play.commits.push(answered(&play, question, &answer));
+        driver.commits.push(answered(&driver, question, &answer));
     }
-    play.commits.append(&mut other.commits);
-    let recovered = folded(&graph, &play);
+    driver.commits.append(&mut other.commits);
+    let recovered = folded(&graph, &driver);
     let mut last = resumed(&graph, script, recovered, &[(&third, json!(false))]);
     let uses = last.complete()["uses"].clone();
     assert_eq!(uses, json!([["pay", false], ["pay", true], ["pay", false]]));
@@ -385,22 +389,22 @@ fn the_time_of_a_person_does_not_count_against_the_agent() {
         graph.edge(START, "agent");
         (graph.build().unwrap(), script.takes("pay", Duration::from_secs(9)), called)
     };
-    let mut play = play(&graph, script);
-    let question = play.pauses().remove(0);
-    play.now = BEGIN + Duration::from_hours(24);
-    assert_eq!(play.pauses(), std::slice::from_ref(&question));
-    play.run.answer(&question.id, json!(true), play.now).unwrap();
-    assert_eq!(play.complete()["text"], "done");
+    let mut driver = driver(&graph, script);
+    let question = driver.pauses().remove(0);
+    driver.now = BEGIN + Duration::from_hours(24);
+    assert_eq!(driver.pauses(), std::slice::from_ref(&question));
+    driver.run.answer(&question.id, json!(true), driver.now).unwrap();
+    assert_eq!(driver.complete()["text"], "done");
     assert_eq!(names(&called), ["pay"]);
 }
 
 #[test]
 fn a_run_that_waits_for_approval_can_be_cancelled() {
     let (graph, script, called) = team(vec![asked("pay")], vec![asks(&["pay"]), says("done")]);
-    let mut play = play(&graph, script);
-    play.pauses();
-    play.run.cancel("enough", play.now);
-    assert!(matches!(play.go(), End::Done(_)));
+    let mut driver = driver(&graph, script);
+    driver.pauses();
+    driver.run.cancel("enough", driver.now);
+    assert!(matches!(driver.go(), End::Done(_)));
     assert!(names(&called).is_empty());
 }
 
@@ -466,19 +470,19 @@ fn a_host_decides_at_once_and_a_refusal_is_known_afterwards() {
             HostVerdict::Refuse(Some("not there".to_owned()))
         }
     });
-    let mut play = stored(&graph, script.clone());
-    let state = play.complete();
+    let mut driver = stored(&graph, script.clone());
+    let state = driver.complete();
     assert_eq!(state["uses"], json!([["pay", false], ["pay", true]]));
     assert_eq!(names(&log), ["judges pay", "judges pay", "pay"]);
-    assert!(results(&requests(&play)[1])[0].ends_with(": not there"));
-    assert_eq!(play.run.budget().spent().tool_calls, 1);
+    assert!(results(&requests(&driver)[1])[0].ends_with(": not there"));
+    assert_eq!(driver.run.budget().spent().tool_calls, 1);
     let called = |commit: &Commit<Value>| matches!(&commit.change, CommitChange::Called(_, _, record) if record.call.name == "pay");
-    let last = play.commits.iter().rposition(called).unwrap() + 1;
+    let last = driver.commits.iter().rposition(called).unwrap() + 1;
     for kept in 1..=last {
         let before = names(&log).len();
         let mut lost = stored(&graph, script.clone());
-        lost.commits = play.commits[..kept].to_vec();
-        let mut resumed = Play::resume(&graph, script.clone(), folded(&graph, &lost));
+        lost.commits = driver.commits[..kept].to_vec();
+        let mut resumed = TestDriver::resume(&graph, script.clone(), folded(&graph, &lost));
         if let End::Done(_) = resumed.go() {
             assert_eq!(resumed.state(), state);
         }
@@ -500,7 +504,7 @@ fn a_host_that_cannot_decide_fails_the_agent_and_nothing_is_called() {
         TaskWork::Approve(_) => TaskOutcome::failed(crate::support::fault(Category::Policy)),
         _ => said.outcome("agent", call),
     });
-    let mut play = play(&graph, script);
-    assert_eq!(play.fails().category, Category::Policy);
-    assert!(names(&log).is_empty() && invocations(&play).is_empty());
+    let mut driver = driver(&graph, script);
+    assert_eq!(driver.fails().category, Category::Policy);
+    assert!(names(&log).is_empty() && invocations(&driver).is_empty());
 }

@@ -58,16 +58,16 @@ fn a_call_that_its_limit_refused_after_approval_is_refused_again_in_another_proc
         let replies = vec![pays_twice(&["log"]), asks(&["write"]), asks(&["send"]), says("done")];
         let tools = vec![pay, log, tool("write", External), asked("send")];
         let (graph, script, called) = approving(tools, replies);
-        let mut play = stored(&graph, script.clone());
+        let mut driver = stored(&graph, script.clone());
         if backwards {
-            play.finish = Finish::Backwards;
+            driver.finish = Finish::Backwards;
         }
-        let question = play.pauses().remove(0);
+        let question = driver.pauses().remove(0);
         let before = names(&called);
         let count = |word: &str| before.iter().filter(|name| *name == word).count();
         let judged = if side_effect == External { 1 } else { 2 };
         assert_eq!((count("pay"), count("judges")), (1, judged), "{before:?}");
-        let recovered = folded(&graph, &play);
+        let recovered = folded(&graph, &driver);
         let mut other = resumed(&graph, script, recovered, &[(&question, json!(true))]);
         let uses = other.complete()["uses"].clone();
         let paid = [json!(["pay", !backwards]), json!(["pay", backwards])];
@@ -83,13 +83,13 @@ fn answers_in_another_order_than_the_calls_are_taken_as_they_were_given() {
     pay.spec.max_calls = Some(1);
     let replies = vec![pays_twice(&[]), asks(&["send"]), says("done")];
     let (graph, script, called) = team(vec![pay, asked("send")], replies);
-    let mut play = stored(&graph, script.clone());
-    let questions = play.pauses();
-    play.run.answer(&questions[1].id, json!(true), play.now).unwrap();
-    assert_eq!(play.pauses(), [questions[0].clone()]);
-    play.run.answer(&questions[0].id, json!(true), play.now).unwrap();
-    let third = play.pauses().remove(0);
-    let recovered = folded(&graph, &play);
+    let mut driver = stored(&graph, script.clone());
+    let questions = driver.pauses();
+    driver.run.answer(&questions[1].id, json!(true), driver.now).unwrap();
+    assert_eq!(driver.pauses(), [questions[0].clone()]);
+    driver.run.answer(&questions[0].id, json!(true), driver.now).unwrap();
+    let third = driver.pauses().remove(0);
+    let recovered = folded(&graph, &driver);
     let mut other = resumed(&graph, script, recovered, &[(&third, json!(true))]);
     let uses = other.complete()["uses"].clone();
     assert_eq!(uses, json!([["pay", false], ["pay", true], ["send", true]]));
@@ -132,18 +132,18 @@ fn unlucky(pay_fails: bool) -> (Arc<Graph<Value>>, Script, Log) {
 #[test]
 fn a_failed_run_that_is_taken_up_has_the_calls_approved_anew() {
     let (graph, script, called) = unlucky(true);
-    let mut play = stored(&graph, script.clone());
-    let first = play.pauses().remove(0);
-    play.run.answer(&first.id, json!(true), play.now).unwrap();
-    play.fails();
+    let mut driver = stored(&graph, script.clone());
+    let first = driver.pauses().remove(0);
+    driver.run.answer(&first.id, json!(true), driver.now).unwrap();
+    driver.fails();
     assert_eq!(names(&called), ["pay"]);
-    let recovered = folded(&graph, &play);
+    let recovered = folded(&graph, &driver);
     assert!(recovered.questions().is_empty());
     let mut other = resumed(&graph, script.clone(), recovered, &[]);
     let again = other.pauses().remove(0);
     assert_eq!(names(&called), ["pay"], "one approval is good for one call");
-    play.commits.append(&mut other.commits);
-    let recovered = folded(&graph, &play);
+    driver.commits.append(&mut other.commits);
+    let recovered = folded(&graph, &driver);
     assert!(recovered.is_paused());
     let mut last = resumed(&graph, script, recovered, &[(&again, json!(true))]);
     assert_eq!(last.complete()["text"], "done", "the answer is taken");
@@ -153,11 +153,11 @@ fn a_failed_run_that_is_taken_up_has_the_calls_approved_anew() {
 #[test]
 fn nobody_is_asked_in_a_failed_run_about_what_was_made() {
     let (graph, script, called) = unlucky(false);
-    let mut play = stored(&graph, script.clone());
-    let first = play.pauses().remove(0);
-    play.run.answer(&first.id, json!(true), play.now).unwrap();
-    play.fails();
-    let mut other = resumed(&graph, script, folded(&graph, &play), &[]);
+    let mut driver = stored(&graph, script.clone());
+    let first = driver.pauses().remove(0);
+    driver.run.answer(&first.id, json!(true), driver.now).unwrap();
+    driver.fails();
+    let mut other = resumed(&graph, script, folded(&graph, &driver), &[]);
     assert_eq!(other.complete()["uses"], json!([["pay", true]]));
     assert_eq!(names(&called), ["pay"]);
 }
@@ -165,14 +165,14 @@ fn nobody_is_asked_in_a_failed_run_about_what_was_made() {
 #[test]
 fn in_a_failed_run_the_model_hears_again_what_a_person_has_changed() {
     let (graph, script, called) = unlucky(false);
-    let mut play = stored(&graph, script.clone());
-    let first = play.pauses().remove(0);
+    let mut driver = stored(&graph, script.clone());
+    let first = driver.pauses().remove(0);
     let other_city = json!({"approve": true, "args": {"city": "Nice"}});
-    play.run.answer(&first.id, other_city, play.now).unwrap();
-    play.fails();
-    let texts = results(requests(&play).last().unwrap());
+    driver.run.answer(&first.id, other_city, driver.now).unwrap();
+    driver.fails();
+    let texts = results(requests(&driver).last().unwrap());
     assert!(texts[0].contains(r#"changed arguments, set by the approver: {"city":"Nice"}"#));
-    let mut other = resumed(&graph, script, folded(&graph, &play), &[]);
+    let mut other = resumed(&graph, script, folded(&graph, &driver), &[]);
     assert_eq!(other.complete()["uses"], json!([["pay", true]]));
     assert_eq!(results(requests(&other).last().unwrap()), texts);
     let of_call = other.of_kind(EventKind::ToolCall).remove(0);
@@ -202,13 +202,13 @@ fn twice() -> (Arc<Graph<Value>>, Script, Log) {
 #[test]
 fn of_equal_calls_each_is_reported_with_the_changes_that_a_person_made_to_it() {
     let (graph, script, called) = twice();
-    let mut play = stored(&graph, script.clone());
+    let mut driver = stored(&graph, script.clone());
     for answer in [json!(true), json!({"approve": true, "args": {"city": "Nice"}})] {
-        let question = play.pauses().remove(0);
-        play.run.answer(&question.id, answer, play.now).unwrap();
+        let question = driver.pauses().remove(0);
+        driver.run.answer(&question.id, answer, driver.now).unwrap();
     }
-    play.fails();
-    let mut other = resumed(&graph, script, folded(&graph, &play), &[]);
+    driver.fails();
+    let mut other = resumed(&graph, script, folded(&graph, &driver), &[]);
     assert_eq!(other.complete()["text"], "done");
     let texts = results(requests(&other).last().unwrap());
     assert_eq!(texts[0], "Lyon");
@@ -219,17 +219,17 @@ fn of_equal_calls_each_is_reported_with_the_changes_that_a_person_made_to_it() {
 #[test]
 fn nothing_is_reported_of_changes_that_may_be_those_of_another_call() {
     let (graph, script, _) = twice();
-    let mut play = stored(&graph, script);
+    let mut driver = stored(&graph, script);
     for city in ["Nice", "Metz"] {
-        let question = play.pauses().remove(0);
+        let question = driver.pauses().remove(0);
         let answer = json!({"approve": true, "args": {"city": city}});
-        play.run.answer(&question.id, answer, play.now).unwrap();
+        driver.run.answer(&question.id, answer, driver.now).unwrap();
     }
-    play.fails();
+    driver.fails();
     // In another place, the model wants it together with something else.
     let other = pays_in(&["Rome", "Lyon"]);
     let (_, script, _) = team(vec![asked("pay")], vec![other, says("done")]);
-    let mut other = resumed(&graph, script, folded(&graph, &play), &[]);
+    let mut other = resumed(&graph, script, folded(&graph, &driver), &[]);
     let question = other.pauses().remove(0);
     other.run.answer(&question.id, json!(true), other.now).unwrap();
     other.complete();
@@ -239,14 +239,14 @@ fn nothing_is_reported_of_changes_that_may_be_those_of_another_call() {
 #[test]
 fn what_another_attempt_heard_about_a_call_is_dropped_with_its_question() {
     let (graph, script, _) = unlucky(true);
-    let mut play = stored(&graph, script);
-    let question = play.pauses().remove(0);
+    let mut driver = stored(&graph, script);
+    let question = driver.pauses().remove(0);
     let asked = |commit: &Commit<Value>| matches!(commit.change, CommitChange::Asked(..));
-    let mut again = play.commits.iter().rfind(|commit| asked(commit)).unwrap().clone();
-    play.commits.push(answered(&play, &question, &json!(true)));
+    let mut again = driver.commits.iter().rfind(|commit| asked(commit)).unwrap().clone();
+    driver.commits.push(answered(&driver, &question, &json!(true)));
     again.within.last_mut().unwrap().attempt = 1;
-    play.commits.push(again.clone());
-    let recovered = folded(&graph, &play);
+    driver.commits.push(again.clone());
+    let recovered = folded(&graph, &driver);
     let kept = recovered.tasks.values().find(|kept| kept.state.is_some()).unwrap();
     assert_eq!((&kept.within, kept.answers.len()), (&again.within, 0));
 }

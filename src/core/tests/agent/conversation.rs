@@ -17,10 +17,10 @@ use crate::support::Finish;
 #[test]
 fn messages_come_in_the_order_of_the_requests_in_any_order_of_answers() {
     let tools = vec![tool("one", Read), tool("two", Pure), tool("three", Read)];
-    let mut play = agent(with(tools), vec![asks(&["two", "one", "three"]), says("done")]);
-    play.finish = Finish::Backwards;
-    assert_eq!(play.complete()["text"], "done");
-    let asked = requests(&play);
+    let mut driver = agent(with(tools), vec![asks(&["two", "one", "three"]), says("done")]);
+    driver.finish = Finish::Backwards;
+    assert_eq!(driver.complete()["text"], "done");
+    let asked = requests(&driver);
     let roles: Vec<_> = asked[1].messages.iter().map(|message| message.role).collect();
     assert_eq!(roles, [System, User, Assistant, Tool, Tool, Tool]);
     assert_eq!(results(&asked[1]), ["two", "one", "three"]);
@@ -32,12 +32,12 @@ fn messages_come_in_the_order_of_the_requests_in_any_order_of_answers() {
 /// How many tasks each effect starts.
 fn starts(effects: [antiphon_core::SideEffect; 2]) -> Vec<usize> {
     let tools = vec![tool("one", effects[0]), tool("two", effects[1])];
-    let mut play = agent(with(tools), vec![asks(&["one", "two"]), says("done")]);
+    let mut driver = agent(with(tools), vec![asks(&["one", "two"]), says("done")]);
     let mut starts = vec![];
     loop {
-        match play.step() {
+        match driver.step() {
             Effect::Start(tasks) => starts.push(tasks.len()),
-            Effect::Wait(_) => assert!(play.answer_one()),
+            Effect::Wait(_) => assert!(driver.answer_one()),
             Effect::Done(_) => return starts,
             other => panic!("{other:?}"),
         }
@@ -59,9 +59,9 @@ fn the_schema_waits_for_the_turn_without_tools() {
     let shape = std::sync::Arc::new(antiphon_reply::CompiledSchema::compile(&schema).unwrap());
     let spec =
         AgentSpec { output: Some(shape), max_tool_calls: 1, ..with(vec![tool("one", Read)]) };
-    let mut play = agent(spec, vec![asks(&["one"]), says("{}")]);
-    assert_eq!(play.complete()["value"], json!({}));
-    let asked = requests(&play);
+    let mut driver = agent(spec, vec![asks(&["one"]), says("{}")]);
+    assert_eq!(driver.complete()["value"], json!({}));
+    let asked = requests(&driver);
     assert_eq!((asked[0].tools.len(), &asked[0].schema), (1, &None));
     assert_eq!((asked[1].tools.len(), asked[1].schema.is_some()), (0, true));
 }
@@ -69,20 +69,20 @@ fn the_schema_waits_for_the_turn_without_tools() {
 #[test]
 fn each_call_has_its_own_span_within_the_agents() {
     let tools = vec![tool("one", Read), tool("two", Read)];
-    let mut play = agent(with(tools), vec![asks(&["one", "two"]), says("done")]);
-    play.finish = Finish::Backwards;
-    play.complete();
-    let node = play.of_kind(EventKind::NodeStarted)[0].span_id.clone();
+    let mut driver = agent(with(tools), vec![asks(&["one", "two"]), says("done")]);
+    driver.finish = Finish::Backwards;
+    driver.complete();
+    let node = driver.of_kind(EventKind::NodeStarted)[0].span_id.clone();
     let kinds =
         [EventKind::ModelCall, EventKind::ModelReply, EventKind::ToolCall, EventKind::ToolResult];
-    let calls: Vec<_> = play.events.iter().filter(|event| kinds.contains(&event.kind)).collect();
+    let calls: Vec<_> = driver.events.iter().filter(|event| kinds.contains(&event.kind)).collect();
     assert!(calls.iter().all(|event| event.parent_span_id.as_ref() == Some(&node)));
     let mut spans: Vec<_> = calls.iter().map(|event| event.span_id.clone()).collect();
     spans.sort();
     spans.dedup();
     assert_eq!((calls.len(), spans.len()), (8, 4), "a call and its answer share one");
-    for event in play.of_kind(EventKind::ToolResult) {
-        let asked = play.of_kind(EventKind::ToolCall);
+    for event in driver.of_kind(EventKind::ToolResult) {
+        let asked = driver.of_kind(EventKind::ToolCall);
         let asked = asked.iter().find(|asked| asked.span_id == event.span_id).unwrap();
         assert_eq!((&asked.name, &asked.data["call_id"]), (&event.name, &event.data["call_id"]));
         assert_eq!(event.data["ok"], true);
@@ -92,20 +92,20 @@ fn each_call_has_its_own_span_within_the_agents() {
 #[test]
 fn events_hold_what_is_new_in_each_request_the_reply_and_the_result() {
     let replies = vec![asks(&["one"]), says("done")];
-    let mut play = agent(with(vec![tool("one", Read)]), replies);
-    play.complete();
-    let asked = play.of_kind(EventKind::ModelCall);
+    let mut driver = agent(with(vec![tool("one", Read)]), replies);
+    driver.complete();
+    let asked = driver.of_kind(EventKind::ModelCall);
     let count = |number: usize| asked[number].data["messages"].as_array().unwrap().len();
-    assert_eq!((count(0), count(1)), (requests(&play)[0].messages.len(), 2));
+    assert_eq!((count(0), count(1)), (requests(&driver)[0].messages.len(), 2));
     assert_eq!(asked[1].data["earlier"], count(0));
     assert_eq!(asked[0].data["tools"], json!(["one"]));
     assert_eq!(asked[0].data["tool_specs"][0]["description"], "says its name");
     assert_eq!(asked[1].data.get("tool_specs"), None);
     assert_eq!(asked[1].data["messages"][1]["content"], "one");
-    let replied = play.of_kind(EventKind::ModelReply);
+    let replied = driver.of_kind(EventKind::ModelReply);
     assert_eq!(replied[0].data["tool_calls"][0]["name"], "one");
     assert_eq!(replied[1].data["text"], "done");
-    assert_eq!(play.of_kind(EventKind::ToolResult)[0].data["result"], "one");
+    assert_eq!(driver.of_kind(EventKind::ToolResult)[0].data["result"], "one");
 }
 
 #[test]
@@ -115,13 +115,13 @@ fn texts_of_events_are_cut_and_those_of_a_run_are_bounded() {
     let spec = AgentSpec { max_tool_calls: 500, max_model_calls: 500, ..with(tools) };
     let wordy = || ModelReply { text: long.clone(), ..asks(&["one"]) };
     let replies = (0..200).map(|_| wordy()).chain([says("done")]).collect();
-    let mut play = agent(spec, replies);
-    play.complete();
-    let replied = play.of_kind(EventKind::ModelReply);
+    let mut driver = agent(spec, replies);
+    driver.complete();
+    let replied = driver.of_kind(EventKind::ModelReply);
     let mark = format!("[truncated: {MAX_TEXT} of {} characters]", MAX_TEXT + 1_000);
     assert!(replied[0].data["text"].as_str().unwrap().ends_with(&mark));
     assert!(replied[199].data["text"].as_str().unwrap().starts_with("[left out: "));
-    let size: usize = play.events.iter().map(|event| json!(event).to_string().len()).sum();
+    let size: usize = driver.events.iter().map(|event| json!(event).to_string().len()).sum();
     assert!(size < 2 * MAX_TEXTS, "{size}");
 }
 
@@ -129,9 +129,9 @@ fn texts_of_events_are_cut_and_those_of_a_run_are_bounded() {
 fn arguments_arrive_parsed_coerced_and_checked() {
     let mut asked = asks(&["one"]);
     asked.tool_calls[0].arguments = "{'city': 'Lyon',}".into();
-    let mut play = agent(with(vec![tool("one", Read)]), vec![asked, says("done")]);
-    play.complete();
-    assert_eq!(invocations(&play)[0].arguments, json!({"city": "Lyon"}));
+    let mut driver = agent(with(vec![tool("one", Read)]), vec![asked, says("done")]);
+    driver.complete();
+    assert_eq!(invocations(&driver)[0].arguments, json!({"city": "Lyon"}));
 }
 
 #[test]
@@ -139,13 +139,13 @@ fn a_handoff_ends_the_loop_and_the_other_calls_of_its_reply_are_not_made() {
     let parameters = json!({"type": "object", "properties": {}});
     let handoff = ToolSpec::new("transfer_to_expert", "hands over", parameters);
     let spec = AgentSpec { handoffs: vec![handoff], ..with(vec![tool("one", Read)]) };
-    let mut play = agent(spec, vec![asks(&["one", "transfer_to_expert", "one"])]);
-    play.complete();
-    let asked = requests(&play);
+    let mut driver = agent(spec, vec![asks(&["one", "transfer_to_expert", "one"])]);
+    driver.complete();
+    let asked = requests(&driver);
     let offered: Vec<_> = asked[0].tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(offered, ["one", "transfer_to_expert"]);
-    assert!(invocations(&play).is_empty());
-    let concluded = play.tasks.iter().find_map(|task| match &task.work {
+    assert!(invocations(&driver).is_empty());
+    let concluded = driver.tasks.iter().find_map(|task| match &task.work {
         TaskWork::Close(result) => Some(result),
         _ => None,
     });
@@ -160,7 +160,7 @@ fn a_handoff_ends_the_loop_and_the_other_calls_of_its_reply_are_not_made() {
 fn the_last_model_call_offers_no_handoff() {
     let handoff = ToolSpec::new("transfer_to_expert", "hands over", json!({"type": "object"}));
     let spec = AgentSpec { handoffs: vec![handoff], max_model_calls: 1, ..AgentSpec::default() };
-    let mut play = agent(spec, vec![says("done")]);
-    assert_eq!(play.complete()["text"], "done");
-    assert!(requests(&play)[0].tools.is_empty());
+    let mut driver = agent(spec, vec![says("done")]);
+    assert_eq!(driver.complete()["text"], "done");
+    assert!(requests(&driver)[0].tools.is_empty());
 }

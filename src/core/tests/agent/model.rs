@@ -12,7 +12,7 @@ use antiphon_core::{Message, ModelRequest, Role, Schema, SideEffect, ToolCall, T
 use antiphon_reply::CompiledSchema;
 use serde_json::{Value, json};
 
-use crate::support::{Call, Play, Script, play, reply};
+use crate::support::{Call, Script, TestDriver, driver, reply};
 
 /// The node `agent`; it writes what it concludes to `text`, `value`, `uses`
 /// and `turns`.
@@ -59,9 +59,9 @@ pub(crate) fn script(
 }
 
 /// Each tool answers with its own name.
-pub(crate) fn agent(spec: AgentSpec, replies: Vec<ModelReply>) -> Play {
+pub(crate) fn agent(spec: AgentSpec, replies: Vec<ModelReply>) -> TestDriver {
     let graph = graph(spec).build().unwrap();
-    play(&graph, script(replies, |invocation| Ok(json!(invocation.call.name))))
+    driver(&graph, script(replies, |invocation| Ok(json!(invocation.call.name))))
 }
 
 /// A tool that takes a `city`.
@@ -97,8 +97,8 @@ pub(crate) fn says(text: &str) -> ModelReply {
 }
 
 /// What the model was asked, in order.
-pub(crate) fn requests(play: &Play) -> Vec<ModelRequest> {
-    let works = play.tasks.iter().map(|task| &task.work);
+pub(crate) fn requests(driver: &TestDriver) -> Vec<ModelRequest> {
+    let works = driver.tasks.iter().map(|task| &task.work);
     let asked = works.filter_map(|work| match work {
         TaskWork::Model(request) => Some(ModelRequest::clone(request)),
         _ => None,
@@ -107,8 +107,8 @@ pub(crate) fn requests(play: &Play) -> Vec<ModelRequest> {
 }
 
 /// The tools that were called, in order.
-pub(crate) fn invocations(play: &Play) -> Vec<ToolInvocation> {
-    let works = play.tasks.iter().map(|task| &task.work);
+pub(crate) fn invocations(driver: &TestDriver) -> Vec<ToolInvocation> {
+    let works = driver.tasks.iter().map(|task| &task.work);
     let called = works.filter_map(|work| match work {
         TaskWork::Tool(invocation) => Some(ToolInvocation::clone(invocation)),
         _ => None,

@@ -14,7 +14,7 @@ use antiphon_core::{Category, Fault, FaultCode};
 use serde_json::{Value, json};
 
 use super::model::{asks, graph, invocations, requests, results, says, script, tool, with};
-use crate::support::{BEGIN, End, Play, Script, folded, ms, stored};
+use crate::support::{BEGIN, End, Script, TestDriver, folded, ms, stored};
 
 type Called = Arc<Mutex<Vec<String>>>;
 
@@ -30,18 +30,18 @@ fn two(tools: Vec<AgentTool>) -> (Arc<Graph<Value>>, Script, Called) {
 }
 
 /// The places of commits about calls, by name, and whether it is known what came of them.
-fn calls(play: &Play) -> Vec<(usize, String, bool)> {
+fn calls(driver: &TestDriver) -> Vec<(usize, String, bool)> {
     let call = |(place, commit): (usize, &Commit<Value>)| match &commit.change {
         CommitChange::Called(_, _, record) => {
             Some((place, record.call.name.clone(), record.outcome.is_some()))
         }
         _ => None,
     };
-    play.commits.iter().enumerate().filter_map(call).collect()
+    driver.commits.iter().enumerate().filter_map(call).collect()
 }
 
-fn after(play: &Play, name: &str, outcome: bool) -> usize {
-    let found = calls(play).into_iter().find(|call| (call.1.as_str(), call.2) == (name, outcome));
+fn after(driver: &TestDriver, name: &str, outcome: bool) -> usize {
+    let found = calls(driver).into_iter().find(|call| (call.1.as_str(), call.2) == (name, outcome));
     found.unwrap().0 + 1
 }
 
@@ -49,29 +49,29 @@ fn after(play: &Play, name: &str, outcome: bool) -> usize {
 #[test]
 fn after_the_first_tool_of_two_it_is_not_called_again_nor_the_model_asked() {
     let (graph, script, called) = two(vec![tool("one", External), tool("two", External)]);
-    let mut play = stored(&graph, script.clone());
-    let state = play.complete();
-    let lost = folded(&graph, &play.commits[..after(&play, "one", true)]);
+    let mut driver = stored(&graph, script.clone());
+    let state = driver.complete();
+    let lost = folded(&graph, &driver.commits[..after(&driver, "one", true)]);
     assert_eq!((lost.spent.model_calls, lost.spent.tool_calls), (1, 1));
     called.lock().unwrap().clear();
-    let mut resumed = Play::resume(&graph, script, lost);
+    let mut resumed = TestDriver::resume(&graph, script, lost);
     assert_eq!(resumed.complete(), state);
     assert_eq!(*called.lock().unwrap(), ["two"]);
     let asked = requests(&resumed);
     assert_eq!(asked.len(), 1, "only what comes after the tools");
-    assert_eq!(results(&asked[0]), results(&requests(&play)[1]));
+    assert_eq!(results(&asked[0]), results(&requests(&driver)[1]));
     let spent = resumed.run.budget().spent();
     assert_eq!((spent.model_calls, spent.tool_calls), (2, 2));
-    assert_eq!(spent.usage, play.run.budget().spent().usage);
+    assert_eq!(spent.usage, driver.run.budget().spent().usage);
 }
 
 #[test]
 fn what_is_taken_up_is_shown_as_such() {
     let (graph, script, _) = two(vec![tool("one", External), tool("two", External)]);
-    let mut play = stored(&graph, script.clone());
-    play.complete();
-    let lost = folded(&graph, &play.commits[..after(&play, "one", true)]);
-    let mut resumed = Play::resume(&graph, script, lost);
+    let mut driver = stored(&graph, script.clone());
+    driver.complete();
+    let lost = folded(&graph, &driver.commits[..after(&driver, "one", true)]);
+    let mut resumed = TestDriver::resume(&graph, script, lost);
     resumed.complete();
     let replayed = |kind| -> Vec<bool> {
         let events = resumed.of_kind(kind);
@@ -82,50 +82,50 @@ fn what_is_taken_up_is_shown_as_such() {
     {
         assert_eq!(replayed(kind), [true, false], "{kind:?}");
     }
-    assert!(play.events.iter().all(|event| !event.data.contains_key("replayed")));
+    assert!(driver.events.iter().all(|event| !event.data.contains_key("replayed")));
     assert_eq!(resumed.of_kind(EventKind::ToolCall)[0].data["arguments"]["city"], "Lyon");
 }
 
 #[test]
 fn a_tool_that_changes_something_is_stored_before_it_is_called() {
     let (graph, script, _) = two(vec![tool("one", External), tool("two", External)]);
-    let mut play = stored(&graph, script);
-    play.acknowledges = false;
+    let mut driver = stored(&graph, script);
+    driver.acknowledges = false;
     let mut started = false;
     loop {
-        match play.step() {
+        match driver.step() {
             Effect::Commit(commit) => {
                 started |= matches!(&commit.change, CommitChange::Called(_, _, record) if record.call.name == "one");
-                assert!(!started || invocations(&play).is_empty());
+                assert!(!started || invocations(&driver).is_empty());
                 if started {
                     break;
                 }
-                play.run.committed(commit.id);
+                driver.run.committed(commit.id);
             }
-            Effect::Wait(_) => assert!(play.answer_one()),
+            Effect::Wait(_) => assert!(driver.answer_one()),
             Effect::Start(_) => {}
             other => panic!("{other:?}"),
         }
     }
-    assert!(matches!(play.step(), Effect::Wait(_)), "nothing happens before it is durable");
-    play.run.committed(play.commits.last().unwrap().id);
-    assert!(matches!(play.step(), Effect::Start(_)));
-    assert_eq!(invocations(&play).len(), 1);
+    assert!(matches!(driver.step(), Effect::Wait(_)), "nothing happens before it is durable");
+    driver.run.committed(driver.commits.last().unwrap().id);
+    assert!(matches!(driver.step(), Effect::Start(_)));
+    assert_eq!(invocations(&driver).len(), 1);
 }
 
 /// EN-12 of `docs/engine.md`.
 #[test]
 fn a_tool_of_which_nobody_knows_what_came_fails_the_agent() {
     let (graph, script, called) = two(vec![tool("one", External), tool("two", External)]);
-    let mut play = stored(&graph, script.clone());
-    play.complete();
-    let lost = folded(&graph, &play.commits[..after(&play, "two", false)]);
+    let mut driver = stored(&graph, script.clone());
+    driver.complete();
+    let lost = folded(&graph, &driver.commits[..after(&driver, "two", false)]);
     called.lock().unwrap().clear();
-    let mut resumed = Play::resume(&graph, script, lost);
+    let mut resumed = TestDriver::resume(&graph, script, lost);
     let fault = resumed.fails();
     assert_eq!(fault.code, FaultCode::UnknownOutcome);
     assert_eq!(fault.details["tool"], "two");
-    assert_eq!(fault.details["idempotency_key"], invocations(&play)[1].idempotency_key);
+    assert_eq!(fault.details["idempotency_key"], invocations(&driver)[1].idempotency_key);
     assert!(called.lock().unwrap().is_empty());
 }
 
@@ -134,14 +134,14 @@ fn a_tool_that_may_be_called_twice_is_called_again_under_its_key() {
     let mut again = tool("one", External);
     again.spec.idempotent = true;
     let (graph, script, called) = two(vec![again, tool("two", Read)]);
-    let mut play = stored(&graph, script.clone());
-    let state = play.complete();
-    assert!(calls(&play).iter().all(|(_, _, outcome)| *outcome), "only what came is stored");
-    let lost = folded(&graph, &play.commits[..after(&play, "one", true) - 1]);
-    let mut resumed = Play::resume(&graph, script, lost);
+    let mut driver = stored(&graph, script.clone());
+    let state = driver.complete();
+    assert!(calls(&driver).iter().all(|(_, _, outcome)| *outcome), "only what came is stored");
+    let lost = folded(&graph, &driver.commits[..after(&driver, "one", true) - 1]);
+    let mut resumed = TestDriver::resume(&graph, script, lost);
     assert_eq!(resumed.complete(), state);
     assert_eq!(*called.lock().unwrap(), ["one", "two", "one", "two"]);
-    assert_eq!(invocations(&resumed)[0].idempotency_key, invocations(&play)[0].idempotency_key);
+    assert_eq!(invocations(&resumed)[0].idempotency_key, invocations(&driver)[0].idempotency_key);
 }
 
 #[test]
@@ -156,10 +156,10 @@ fn what_a_tool_failed_with_is_what_the_model_reads_again() {
             }
         })
     };
-    let mut play = stored(&graph, script(false));
-    play.complete();
-    let lost = folded(&graph, &play.commits[..after(&play, "one", true)]);
-    let mut resumed = Play::resume(&graph, script(true), lost);
+    let mut driver = stored(&graph, script(false));
+    driver.complete();
+    let lost = folded(&graph, &driver.commits[..after(&driver, "one", true)]);
+    let mut resumed = TestDriver::resume(&graph, script(true), lost);
     resumed.complete();
     assert_eq!(results(&requests(&resumed)[0]), ["error: it is closed"]);
     assert_eq!(resumed.of_kind(EventKind::ToolResult)[0].data["code"], "closed");
@@ -177,9 +177,9 @@ fn of_an_agent_that_has_failed_the_model_is_asked_again_and_the_tools_are_not_ca
             Ok(json!("paid"))
         })
     };
-    let mut play = stored(&graph, answers(""));
-    assert_eq!(play.fails().code, "model_reply_empty");
-    let mut resumed = Play::resume(&graph, answers("done"), folded(&graph, &play.commits));
+    let mut driver = stored(&graph, answers(""));
+    assert_eq!(driver.fails().code, "model_reply_empty");
+    let mut resumed = TestDriver::resume(&graph, answers("done"), folded(&graph, &driver.commits));
     assert_eq!(resumed.complete()["text"], "done");
     assert_eq!(*called.lock().unwrap(), ["one"]);
     assert_eq!(requests(&resumed).len(), 2);
@@ -188,11 +188,11 @@ fn of_an_agent_that_has_failed_the_model_is_asked_again_and_the_tools_are_not_ca
 #[test]
 fn an_agent_that_is_lost_after_any_commit_ends_like_one_that_is_not() {
     let (graph, script, called) = two(vec![tool("one", External), tool("two", External)]);
-    let mut play = stored(&graph, script.clone());
-    let state = play.complete();
-    for kept in 1..play.commits.len() {
+    let mut driver = stored(&graph, script.clone());
+    let state = driver.complete();
+    for kept in 1..driver.commits.len() {
         called.lock().unwrap().clear();
-        let lost = &play.commits[..kept];
+        let lost = &driver.commits[..kept];
         let known = lost.iter().filter_map(|commit| match &commit.change {
             CommitChange::Called(_, _, record) => {
                 Some((record.call.name.as_str(), record.outcome.is_some()))
@@ -201,7 +201,7 @@ fn an_agent_that_is_lost_after_any_commit_ends_like_one_that_is_not() {
         });
         let known: Vec<_> = known.collect();
         let open = known.last().is_some_and(|(_, outcome)| !outcome);
-        let mut resumed = Play::resume(&graph, script.clone(), folded(&graph, lost));
+        let mut resumed = TestDriver::resume(&graph, script.clone(), folded(&graph, lost));
         match resumed.go() {
             End::Failed(fault) => assert!(open, "{fault:?}"),
             _ => assert_eq!(resumed.state(), state),
@@ -214,23 +214,23 @@ fn an_agent_that_is_lost_after_any_commit_ends_like_one_that_is_not() {
 #[test]
 fn a_tool_of_a_tool_is_counted_and_has_its_own_key() {
     let (graph, script, _) = two(vec![tool("one", External), tool("two", External)]);
-    let mut play = stored(&graph, script);
-    while invocations(&play).is_empty() {
-        play.step();
-        if invocations(&play).is_empty() {
-            play.answer_one();
+    let mut driver = stored(&graph, script);
+    while invocations(&driver).is_empty() {
+        driver.step();
+        if invocations(&driver).is_empty() {
+            driver.answer_one();
         }
     }
-    let task = play.tasks.iter().find(|task| matches!(task.work, TaskWork::Tool(_))).unwrap().id;
+    let task = driver.tasks.iter().find(|task| matches!(task.work, TaskWork::Tool(_))).unwrap().id;
     let wanted = crate::support::tool("inner", &json!({}));
     let keys: Vec<_> = (0..2)
-        .map(|_| match play.run.begin_call(task, &wanted).unwrap() {
+        .map(|_| match driver.run.begin_call(task, &wanted).unwrap() {
             antiphon_core::run::CallStart::Pending(pending) => pending.key,
             known @ antiphon_core::run::CallStart::Known(_) => panic!("{known:?}"),
         })
         .collect();
     assert_ne!(keys[0], keys[1]);
-    assert_eq!(play.run.budget().spent().tool_calls, 3);
+    assert_eq!(driver.run.budget().spent().tool_calls, 3);
 }
 
 #[test]
@@ -241,10 +241,10 @@ fn what_a_tool_returns_that_nothing_could_stop_is_stored() {
     graph.edge(START, "fails");
     let graph = graph.build().unwrap();
     let failing = script.clone().fails("fails", Category::Tool).takes("fails", ms(1));
-    let mut play = stored(&graph, failing.unstoppable("one", ms(1000)));
-    assert_eq!(play.fails().code, "tool");
-    assert_eq!(play.now, BEGIN + ms(1000));
-    let mut resumed = Play::resume(&graph, script, folded(&graph, &play.commits));
+    let mut driver = stored(&graph, failing.unstoppable("one", ms(1000)));
+    assert_eq!(driver.fails().code, "tool");
+    assert_eq!(driver.now, BEGIN + ms(1000));
+    let mut resumed = TestDriver::resume(&graph, script, folded(&graph, &driver.commits));
     resumed.complete();
     assert!(invocations(&resumed).is_empty(), "the call is not made twice");
 }

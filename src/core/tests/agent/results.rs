@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::model::{asks, graph, requests, results, says, script, tool, with};
-use crate::support::play;
+use crate::support::driver;
 
 /// What the model reads of a value, of which it sees `limit` characters.
 fn read(value: &Json, limit: usize) -> String {
@@ -16,9 +16,9 @@ fn read(value: &Json, limit: usize) -> String {
     let graph = graph(with(vec![short])).build().unwrap();
     let value = value.clone();
     let script = script(vec![asks(&["one"]), says("done")], move |_| Ok(value.clone()));
-    let mut play = play(&graph, script);
-    play.complete();
-    results(&requests(&play)[1])[0].clone()
+    let mut driver = driver(&graph, script);
+    driver.complete();
+    results(&requests(&driver)[1])[0].clone()
 }
 
 #[test]
@@ -58,10 +58,10 @@ fn the_trace_and_the_model_agree_that_an_error_payload_is_a_failure() {
     let graph = graph(with(vec![tool("one", Read)])).build().unwrap();
     let payload = json!({"error": {"message": "the archive is closed"}});
     let script = script(vec![asks(&["one"]), says("done")], move |_| Ok(payload.clone()));
-    let mut play = play(&graph, script);
-    assert_eq!(play.complete()["uses"], json!([["one", false]]));
-    assert_eq!(results(&requests(&play)[1]), ["error: the archive is closed"]);
-    let data = &play.of_kind(EventKind::ToolResult)[0].data;
+    let mut driver = driver(&graph, script);
+    assert_eq!(driver.complete()["uses"], json!([["one", false]]));
+    assert_eq!(results(&requests(&driver)[1]), ["error: the archive is closed"]);
+    let data = &driver.of_kind(EventKind::ToolResult)[0].data;
     assert_eq!(data["ok"], false);
     assert_eq!(data["code"], FaultCode::ToolFailed.as_str());
     assert_eq!(data["message"], "the archive is closed");

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::approvals::{answer, folded, needs, resumed, stored};
 use super::model::{asks, graph, invocations, requests, results, says, script, tool, with};
-use crate::support::{BEGIN, Call, Play, Script, fault, options, play};
+use crate::support::{BEGIN, Call, Script, TestDriver, driver, fault, options};
 
 /// The tools that were called, each with the answers that it found.
 type Calls = Arc<Mutex<Vec<(String, Vec<Value>)>>>;
@@ -58,22 +58,22 @@ fn once(_: &str) -> usize {
 fn the_call_is_made_again_with_the_answer_and_counts_once() {
     let (graph, script, calls) =
         asking_agent(vec![tool("book", External)], vec![asks(&["book"]), says("done")], once);
-    let mut play = play(&graph, script);
-    let questions = play.pauses();
+    let mut driver = driver(&graph, script);
+    let questions = driver.pauses();
     let [question] = questions.as_slice() else { panic!("{questions:?}") };
     assert_eq!((&question.value, &question.path), (&json!(["book", 0]), &vec!["agent".to_owned()]));
-    play.run.answer(&question.id, json!("a window"), play.now).unwrap();
-    assert_eq!(play.complete()["text"], "done");
+    driver.run.answer(&question.id, json!("a window"), driver.now).unwrap();
+    assert_eq!(driver.complete()["text"], "done");
     assert_eq!(
         made(&calls),
         [("book".to_owned(), vec![]), ("book".to_owned(), vec![json!("a window")])]
     );
-    let read = results(&requests(&play)[1]);
+    let read = results(&requests(&driver)[1]);
     assert_eq!(read, [r#"{"of":"Lyon","answers":["a window"]}"#]);
-    assert_eq!(play.run.budget().spent().tool_calls, 1);
-    let invocations = invocations(&play);
+    assert_eq!(driver.run.budget().spent().tool_calls, 1);
+    let invocations = invocations(&driver);
     assert_eq!(invocations[0], invocations[1], "with the same arguments and key");
-    let of = |kind| play.of_kind(kind).len();
+    let of = |kind| driver.of_kind(kind).len();
     let events = [EventKind::ToolCall, EventKind::Interrupt, EventKind::ToolResult].map(of);
     assert_eq!(events, [1, 1, 1]);
 }
@@ -82,16 +82,16 @@ fn the_call_is_made_again_with_the_answer_and_counts_once() {
 fn several_questions_of_a_call_are_answered_in_order() {
     let (graph, script, calls) =
         asking_agent(vec![tool("book", Read)], vec![asks(&["book"]), says("done")], |_| 3);
-    let mut play = play(&graph, script);
+    let mut driver = driver(&graph, script);
     for nth in 0..3 {
-        let questions = play.pauses();
+        let questions = driver.pauses();
         assert_eq!(questions.len(), 1);
         assert_eq!(questions[0].value, json!(["book", nth]));
-        play.run.answer(&questions[0].id, json!(nth * 10), play.now).unwrap();
+        driver.run.answer(&questions[0].id, json!(nth * 10), driver.now).unwrap();
     }
-    play.complete();
+    driver.complete();
     assert_eq!(made(&calls).last().unwrap().1, [json!(0), json!(10), json!(20)]);
-    assert_eq!(play.run.budget().spent().tool_calls, 1);
+    assert_eq!(driver.run.budget().spent().tool_calls, 1);
 }
 
 #[test]
@@ -99,15 +99,15 @@ fn questions_of_one_turn_are_asked_together_and_only_answered_calls_are_made_aga
     let tools = vec![tool("one", Read), tool("two", Read), tool("quick", Read)];
     let turns = vec![asks(&["one", "quick", "two"]), says("done")];
     let (graph, script, calls) = asking_agent(tools, turns, |name| usize::from(name != "quick"));
-    let mut play = play(&graph, script);
-    let questions = play.pauses();
+    let mut driver = driver(&graph, script);
+    let questions = driver.pauses();
     let values: Vec<_> = questions.iter().map(|question| question.value.clone()).collect();
     assert_eq!(values, [json!(["one", 0]), json!(["two", 0])]);
-    play.run.answer(&questions[1].id, json!("second"), play.now).unwrap();
-    let left = play.pauses();
+    driver.run.answer(&questions[1].id, json!("second"), driver.now).unwrap();
+    let left = driver.pauses();
     assert_eq!(left, questions[..1]);
-    play.run.answer(&left[0].id, json!("first"), play.now).unwrap();
-    play.complete();
+    driver.run.answer(&left[0].id, json!("first"), driver.now).unwrap();
+    driver.complete();
     let names: Vec<_> = made(&calls).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["one", "quick", "two", "two", "one"]);
 }
@@ -116,17 +116,17 @@ fn questions_of_one_turn_are_asked_together_and_only_answered_calls_are_made_aga
 fn calls_with_equal_arguments_ask_separately() {
     let turns = vec![asks(&["one", "one"]), asks(&["one"]), says("done")];
     let (graph, script, calls) = asking_agent(vec![tool("one", Read)], turns, once);
-    let mut play = play(&graph, script);
-    let questions = play.pauses();
+    let mut driver = driver(&graph, script);
+    let questions = driver.pauses();
     assert_eq!(questions.len(), 2);
     for (question, answer) in questions.iter().zip(["first", "second"]) {
-        play.run.answer(&question.id, json!(answer), play.now).unwrap();
+        driver.run.answer(&question.id, json!(answer), driver.now).unwrap();
     }
-    let again = play.pauses();
+    let again = driver.pauses();
     assert!(!questions.iter().any(|known| known.id == again[0].id));
-    play.run.answer(&again[0].id, json!("third"), play.now).unwrap();
-    play.complete();
-    let read = results(requests(&play).last().unwrap());
+    driver.run.answer(&again[0].id, json!("third"), driver.now).unwrap();
+    driver.complete();
+    let read = results(requests(&driver).last().unwrap());
     for (read, answer) in read.iter().zip(["first", "second", "third"]) {
         assert!(read.contains(answer), "{read}");
     }
@@ -138,11 +138,11 @@ fn a_call_with_side_effects_waits_for_the_answer_of_one_before_it() {
     let tools = vec![tool("one", External), tool("two", External)];
     let turns = vec![asks(&["one", "two"]), says("done")];
     let (graph, script, calls) = asking_agent(tools, turns, |name| usize::from(name == "one"));
-    let mut play = play(&graph, script);
-    let questions = play.pauses();
+    let mut driver = driver(&graph, script);
+    let questions = driver.pauses();
     assert_eq!(made(&calls).len(), 1);
-    play.run.answer(&questions[0].id, json!("yes"), play.now).unwrap();
-    play.complete();
+    driver.run.answer(&questions[0].id, json!("yes"), driver.now).unwrap();
+    driver.complete();
     let names: Vec<_> = made(&calls).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["one", "one", "two"]);
 }
@@ -152,10 +152,10 @@ fn another_process_continues_with_the_answer() {
     for side_effect in [Read, External] {
         let turns = || vec![asks(&["book"]), says("done")];
         let (graph, script, _) = asking_agent(vec![tool("book", side_effect)], turns(), |_| 2);
-        let mut play = stored(&graph, script);
-        let questions = play.pauses();
+        let mut driver = stored(&graph, script);
+        let questions = driver.pauses();
         let (_, script, calls) = asking_agent(vec![tool("book", side_effect)], turns(), |_| 2);
-        let recovered = folded(&graph, &play);
+        let recovered = folded(&graph, &driver);
         assert!(recovered.is_paused());
         let mut later = resumed(&graph, script, recovered, &[(&questions[0], json!("one"))]);
         let second = later.pauses();
@@ -175,10 +175,10 @@ fn another_process_does_not_repeat_a_call_that_still_waits() {
     let tools = || vec![tool("one", Read), tool("two", Read)];
     let turns = || vec![asks(&["one", "two"]), says("done")];
     let (graph, script, _) = asking_agent(tools(), turns(), once);
-    let mut play = stored(&graph, script);
-    let questions = play.pauses();
+    let mut driver = stored(&graph, script);
+    let questions = driver.pauses();
     let (_, script, calls) = asking_agent(tools(), turns(), once);
-    let recovered = folded(&graph, &play);
+    let recovered = folded(&graph, &driver);
     let mut later = resumed(&graph, script, recovered, &[(&questions[1], json!("second"))]);
     assert_eq!(later.pauses(), questions[..1], "it keeps its id");
     assert_eq!(made(&calls), [("two".to_owned(), vec![json!("second")])]);
@@ -199,20 +199,20 @@ fn of_equal_calls_each_keeps_its_answer_in_another_process() {
         let turns = || vec![asks(&["one", "one"]), says("done")];
         let (graph, script, _) = asking_agent(vec![tool("one", side_effect)], turns(), once);
         let mut recovered = RecoveredRun::new(&graph);
-        let mut play = stored(&graph, script);
+        let mut driver = stored(&graph, script);
         for given in ["given first", "given last"] {
             // Both ask at once if the tool has no side effects; the last one is answered first.
-            let questions = play.pauses();
+            let questions = driver.pauses();
             let question = questions.last().unwrap();
             let (_, script, _) = asking_agent(vec![tool("one", side_effect)], turns(), once);
-            for commit in std::mem::take(&mut play.commits) {
+            for commit in std::mem::take(&mut driver.commits) {
                 recovered.fold(&graph, commit).unwrap();
             }
             answer(&graph, &mut recovered, &[(question, json!(given))]);
-            play = Play::resume(&graph, script, recovered.clone());
+            driver = TestDriver::resume(&graph, script, recovered.clone());
         }
-        play.complete();
-        let read = results(&requests(&play)[0]);
+        driver.complete();
+        let read = results(&requests(&driver)[0]);
         let order = if side_effect == Read { ["last", "first"] } else { ["first", "last"] };
         for (read, order) in read.iter().zip(order) {
             assert!(read.contains(&format!("given {order}")), "{side_effect:?}: {read}");
@@ -227,14 +227,14 @@ fn a_budget_counts_a_call_that_waits_once_however_often_its_run_is_resumed() {
     let (graph, script, _) = asking_agent(tools(), turns(), once);
     let limits = Limits { tool_calls: Some(3), ..Limits::default() };
     let limited = || Options { commits: true, limits: limits.clone(), ..options() };
-    let mut play = Play::with(&graph, script, json!({}), limited());
-    let questions = play.pauses();
-    assert_eq!((questions.len(), play.run.budget().spent().tool_calls), (2, 3));
+    let mut driver = TestDriver::with(&graph, script, json!({}), limited());
+    let questions = driver.pauses();
+    assert_eq!((questions.len(), driver.run.budget().spent().tool_calls), (2, 3));
     let (_, script, calls) = asking_agent(tools(), turns(), once);
-    let mut recovered = folded(&graph, &play);
+    let mut recovered = folded(&graph, &driver);
     answer(&graph, &mut recovered, &[(&questions[1], json!("second"))]);
     let run = Run::resume(graph, recovered, limited(), BEGIN);
-    let mut later = Play::of(run, script);
+    let mut later = TestDriver::of(run, script);
     assert_eq!(later.pauses(), questions[..1]);
     later.run.answer(&questions[0].id, json!("first"), later.now).unwrap();
     assert_eq!(later.complete()["uses"], json!([["one", true], ["none", false], ["two", true]]));
@@ -270,31 +270,31 @@ fn another_attempt_of_the_agent_asks_under_another_id() {
         }
         asking.outcome("agent", call)
     });
-    let mut play = play(&graph, script);
-    let first = play.pauses();
-    play.run.answer(&first[0].id, json!("yes"), play.now).unwrap();
-    let second = play.pauses();
+    let mut driver = driver(&graph, script);
+    let first = driver.pauses();
+    driver.run.answer(&first[0].id, json!("yes"), driver.now).unwrap();
+    let second = driver.pauses();
     assert_ne!(first[0].id, second[0].id);
-    assert!(play.run.answer(&first[0].id, json!("yes"), play.now).is_err());
-    play.run.answer(&second[0].id, json!("yes"), play.now).unwrap();
-    play.complete();
+    assert!(driver.run.answer(&first[0].id, json!("yes"), driver.now).is_err());
+    driver.run.answer(&second[0].id, json!("yes"), driver.now).unwrap();
+    driver.complete();
 }
 
 #[test]
 fn a_call_is_approved_once_although_its_tool_asks() {
     let tools = vec![needs(Approval::Person, "pay", External)];
     let (graph, script, calls) = asking_agent(tools, vec![asks(&["pay"]), says("done")], once);
-    let mut play = play(&graph, script);
-    let proposal = play.pauses();
+    let mut driver = driver(&graph, script);
+    let proposal = driver.pauses();
     assert_eq!(proposal[0].value["type"], "antiphon.approval");
     let change = json!({"approve": true, "args": {"city": "Rome"}});
-    play.run.answer(&proposal[0].id, change, play.now).unwrap();
-    let question = play.pauses();
+    driver.run.answer(&proposal[0].id, change, driver.now).unwrap();
+    let question = driver.pauses();
     assert_eq!(question[0].value, json!(["pay", 0]));
-    play.run.answer(&question[0].id, json!("yes"), play.now).unwrap();
-    play.complete();
+    driver.run.answer(&question[0].id, json!("yes"), driver.now).unwrap();
+    driver.complete();
     assert_eq!(made(&calls).len(), 2);
-    let read = results(&requests(&play)[1]);
+    let read = results(&requests(&driver)[1]);
     assert!(read[0].contains(r#""of":"Rome""#), "the changed arguments stay: {}", read[0]);
 }
 
@@ -304,10 +304,10 @@ fn a_tool_that_may_be_called_once_may_ask() {
     limited.spec.max_calls = Some(1);
     let turns = vec![asks(&["book"]), says("done")];
     let (graph, script, _) = asking_agent(vec![limited], turns, once);
-    let mut play = play(&graph, script);
-    let question = play.pauses();
-    play.run.answer(&question[0].id, json!("yes"), play.now).unwrap();
-    assert_eq!(play.complete()["uses"], json!([["book", true]]));
+    let mut driver = driver(&graph, script);
+    let question = driver.pauses();
+    driver.run.answer(&question[0].id, json!("yes"), driver.now).unwrap();
+    assert_eq!(driver.complete()["uses"], json!([["book", true]]));
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn a_model_that_asks_ends_the_run() {
         TaskWork::Model(_) => TaskOutcome::Ask(json!("why?")),
         _ => rest.outcome("agent", call),
     });
-    assert_eq!(play(&graph, script).fails().code, "question_misplaced");
+    assert_eq!(driver(&graph, script).fails().code, "question_misplaced");
 }
 
 #[test]
@@ -330,5 +330,5 @@ fn a_run_within_a_tool_that_asks_ends_the_run() {
         TaskWork::Tool(_) => TaskOutcome::Relay("id".into(), json!("why?")),
         _ => rest.outcome("agent", call),
     });
-    assert_eq!(play(&graph, script).fails().code, "question_misplaced");
+    assert_eq!(driver(&graph, script).fails().code, "question_misplaced");
 }

@@ -17,37 +17,38 @@ use serde_json::{Value, json};
 use super::model::{
     agent, asks, call, graph, invocations, requests, results, says, script, tool, with,
 };
-use crate::support::{BEGIN, Play, ms, play};
+use crate::support::{BEGIN, TestDriver, driver, ms};
 
 /// EN-19 of `docs/engine.md`.
 #[test]
 fn an_unknown_tool_gives_the_model_an_error_and_counts() {
-    let mut play = agent(with(vec![tool("one", Read)]), vec![asks(&["none", "one"]), says("done")]);
-    let state = play.complete();
+    let mut driver =
+        agent(with(vec![tool("one", Read)]), vec![asks(&["none", "one"]), says("done")]);
+    let state = driver.complete();
     assert_eq!(state["uses"], json!([["none", false], ["one", true]]));
-    let read = results(&requests(&play)[1]);
+    let read = results(&requests(&driver)[1]);
     assert!(read[0].starts_with("error: there is no tool called \"none\""), "{}", read[0]);
     assert!(read[0].ends_with("one"), "it says which there are: {}", read[0]);
-    assert_eq!(play.run.budget().spent().tool_calls, 2);
-    let failures = play.of_kind(EventKind::ToolResult);
+    assert_eq!(driver.run.budget().spent().tool_calls, 2);
+    let failures = driver.of_kind(EventKind::ToolResult);
     assert_eq!((&*failures[0].name, &failures[0].data["ok"]), ("none", &json!(false)));
     assert_eq!(failures[0].level, Level::Warning);
     let why = failures[0].data["message"].as_str().unwrap();
     assert!(why.starts_with("there is no tool called \"none\""), "the trace says why: {why}");
-    assert_eq!(play.of_kind(EventKind::ToolCall).len(), 2);
+    assert_eq!(driver.of_kind(EventKind::ToolCall).len(), 2);
 }
 
 #[test]
 fn arguments_that_do_not_fit_give_the_model_an_error_with_the_place() {
     let mut asked = asks(&["one"]);
     asked.tool_calls[0] = call(0, "one", r#"{"city": ["no", "city"]}"#);
-    let mut play = agent(with(vec![tool("one", Read)]), vec![asked, says("done")]);
-    assert_eq!(play.complete()["uses"], json!([["one", false]]));
-    let read = results(&requests(&play)[1]);
+    let mut driver = agent(with(vec![tool("one", Read)]), vec![asked, says("done")]);
+    assert_eq!(driver.complete()["uses"], json!([["one", false]]));
+    let read = results(&requests(&driver)[1]);
     assert!(read[0].contains("was not called") && read[0].contains("/city"), "{}", read[0]);
-    assert!(invocations(&play).is_empty());
-    assert_eq!(play.run.budget().spent().tool_calls, 1);
-    let why = &play.of_kind(EventKind::ToolResult)[0].data["message"];
+    assert!(invocations(&driver).is_empty());
+    assert_eq!(driver.run.budget().spent().tool_calls, 1);
+    let why = &driver.of_kind(EventKind::ToolResult)[0].data["message"];
     assert!(why.as_str().unwrap().contains("/city"), "the trace says why: {why}");
 }
 
@@ -56,18 +57,18 @@ fn arguments_that_were_cut_off_call_nothing_even_if_they_can_be_mended() {
     let mut asked = asks(&["one"]);
     asked.finish = antiphon_core::model::FinishReason::Length;
     asked.tool_calls[0] = call(0, "one", r#"{"city": "Ly"#);
-    let mut play = agent(with(vec![tool("one", Read)]), vec![asked, says("done")]);
-    assert_eq!(play.complete()["uses"], json!([["one", false]]));
-    assert!(results(&requests(&play)[1])[0].contains("cut off"));
-    assert!(invocations(&play).is_empty());
+    let mut driver = agent(with(vec![tool("one", Read)]), vec![asked, says("done")]);
+    assert_eq!(driver.complete()["uses"], json!([["one", false]]));
+    assert!(results(&requests(&driver)[1])[0].contains("cut off"));
+    assert!(invocations(&driver).is_empty());
 }
 
 #[test]
 fn a_tool_that_fails_is_read_by_the_model_and_does_not_end_the_agent() {
     let graph = graph(with(vec![tool("one", Read), tool("two", Read)])).build().unwrap();
     let replies = vec![asks(&["one", "two"]), says("done")];
-    let mut play =
-        play(
+    let mut driver =
+        driver(
             &graph,
             script(replies, |invocation| match &*invocation.call.name {
                 "one" => Err(Fault::foreign(Category::Tool, "no", "the city does not exist: Lyon")
@@ -75,12 +76,12 @@ fn a_tool_that_fails_is_read_by_the_model_and_does_not_end_the_agent() {
                 _ => Ok(json!({"error": "it says so itself"})),
             }),
         );
-    assert_eq!(play.complete()["uses"], json!([["one", false], ["two", false]]));
-    let read = results(&requests(&play)[1]);
+    assert_eq!(driver.complete()["uses"], json!([["one", false], ["two", false]]));
+    let read = results(&requests(&driver)[1]);
     assert_eq!(read[0], "error: the city does not exist: Lyon\nhint: ask");
-    assert_eq!(play.of_kind(EventKind::ToolResult)[0].data["code"], "no");
-    assert!(play.of_kind(EventKind::ToolResult).iter().all(|event| event.data["ok"] == false));
-    let why = &play.of_kind(EventKind::ToolResult)[1].data["message"];
+    assert_eq!(driver.of_kind(EventKind::ToolResult)[0].data["code"], "no");
+    assert!(driver.of_kind(EventKind::ToolResult).iter().all(|event| event.data["ok"] == false));
+    let why = &driver.of_kind(EventKind::ToolResult)[1].data["message"];
     assert!(why.as_str().unwrap().contains("it says so itself"), "the trace says why: {why}");
 }
 
@@ -89,29 +90,29 @@ fn a_tool_may_be_called_only_so_often() {
     let mut limited = tool("one", Read);
     limited.spec.max_calls = Some(2);
     let replies = vec![asks(&["one", "one"]), asks(&["one"]), says("done")];
-    let mut play = agent(with(vec![limited]), replies);
+    let mut driver = agent(with(vec![limited]), replies);
     let uses = json!([["one", true], ["one", true], ["one", false]]);
-    assert_eq!(play.complete()["uses"], uses);
-    assert!(results(&requests(&play)[2])[2].contains("may be called 2 times"));
+    assert_eq!(driver.complete()["uses"], uses);
+    assert!(results(&requests(&driver)[2])[2].contains("may be called 2 times"));
 }
 
 #[test]
 fn a_spent_tool_budget_of_the_agent_leads_to_a_closing_turn_without_tools() {
     let spec = AgentSpec { max_tool_calls: 2, ..with(vec![tool("one", Read)]) };
-    let mut play = agent(spec, vec![asks(&["one", "one", "one"]), says("done")]);
-    let state = play.complete();
+    let mut driver = agent(spec, vec![asks(&["one", "one", "one"]), says("done")]);
+    let state = driver.complete();
     assert_eq!(state["uses"], json!([["one", true], ["one", true], ["one", false]]));
-    let asked = requests(&play);
+    let asked = requests(&driver);
     assert_eq!((asked.len(), asked[1].tools.len()), (2, 0));
     assert!(results(&asked[1])[2].contains("no tool calls are left"));
-    assert_eq!(play.run.budget().spent().tool_calls, 2, "one beyond the limit is not counted");
+    assert_eq!(driver.run.budget().spent().tool_calls, 2, "one beyond the limit is not counted");
 }
 
 #[test]
 fn a_model_that_calls_tools_although_none_are_left_has_reached_their_limit() {
     let spec = AgentSpec { max_tool_calls: 1, ..with(vec![tool("one", Read)]) };
-    let mut play = agent(spec, vec![asks(&["one"])]);
-    let fault = play.fails();
+    let mut driver = agent(spec, vec![asks(&["one"])]);
+    let fault = driver.fails();
     assert_eq!(
         (&fault.code, fault.category),
         (&FaultCode::ToolCallsExhausted, Category::ModelOutput)
@@ -121,7 +122,7 @@ fn a_model_that_calls_tools_although_none_are_left_has_reached_their_limit() {
     let graph = graph(with(vec![tool("one", Read)])).build().unwrap();
     let limits = Limits { tool_calls: Some(1), ..Limits::default() };
     let script = script(vec![asks(&["one"])], |_| Ok(json!("found")));
-    let fault = Play::new(&graph, script, json!({}), limits).fails();
+    let fault = TestDriver::new(&graph, script, json!({}), limits).fails();
     assert_eq!(fault.code, FaultCode::ToolCallsExhausted);
     assert_eq!(fault.details["dimension"], "tool_calls");
 }
@@ -132,12 +133,12 @@ fn a_spent_tool_budget_of_the_run_lets_the_agent_conclude() {
     let replies = vec![asks(&["one", "two"]), says("with what I know")];
     let limits = Limits { tool_calls: Some(1), ..Limits::default() };
     let script = script(replies, |_| Ok(json!("found")));
-    let mut play = Play::new(&graph, script, json!({}), limits);
-    let state = play.complete();
+    let mut driver = TestDriver::new(&graph, script, json!({}), limits);
+    let state = driver.complete();
     assert_eq!((&state["text"], &state["turns"]), (&json!("with what I know"), &json!(2)));
     assert_eq!(state["uses"], json!([["one", true], ["two", false]]));
-    assert!(requests(&play)[1].tools.is_empty());
-    assert_eq!(play.run.budget().spent().tool_calls, 1);
+    assert!(requests(&driver)[1].tools.is_empty());
+    assert_eq!(driver.run.budget().spent().tool_calls, 1);
 }
 
 #[test]
@@ -147,15 +148,15 @@ fn a_tool_that_takes_too_long_is_an_error_that_the_model_reads() {
     let replies = vec![asks(&["one", "two"]), says("done")];
     let graph = graph(with(vec![slow, tool("two", Read)])).build().unwrap();
     let script = script(replies, |_| Ok(json!("found"))).never_ends("one");
-    let mut play = play(&graph, script);
-    let state = play.complete();
+    let mut driver = driver(&graph, script);
+    let state = driver.complete();
     assert_eq!(state["uses"], json!([["one", false], ["two", true]]));
-    assert_eq!(play.now, BEGIN + ms(100));
-    let (stuck, events) = (play.cancelled[0], play.of_kind(EventKind::ToolResult));
+    assert_eq!(driver.now, BEGIN + ms(100));
+    let (stuck, events) = (driver.cancelled[0], driver.of_kind(EventKind::ToolResult));
     assert_eq!(events[1].data["code"], "tool_timeout");
-    assert_eq!(results(&requests(&play)[1])[0], "error: the tool took too long: one");
+    assert_eq!(results(&requests(&driver)[1])[0], "error: the tool took too long: one");
     let late = TaskOutcome::Returned(Ok(json!("late")));
-    assert!(!play.run.resolve(stuck, late, play.now));
+    assert!(!driver.run.resolve(stuck, late, driver.now));
 }
 
 #[test]
@@ -166,9 +167,9 @@ fn the_time_of_a_tool_that_waits_for_its_turn_does_not_run() {
     let replies = vec![asks(&["one", "one", "one"]), says("done")];
     let script = script(replies, |_| Ok(json!("found"))).takes("one", ms(80));
     let options = Options { max_concurrency: Some(1), ..crate::support::options() };
-    let mut play = Play::with(&graph, script, json!({}), options);
-    assert_eq!(play.complete()["uses"], json!([["one", true], ["one", true], ["one", true]]));
-    assert_eq!(play.now, BEGIN + ms(240));
+    let mut driver = TestDriver::with(&graph, script, json!({}), options);
+    assert_eq!(driver.complete()["uses"], json!([["one", true], ["one", true], ["one", true]]));
+    assert_eq!(driver.now, BEGIN + ms(240));
 }
 
 /// EN-10 of `docs/engine.md`.
@@ -182,10 +183,10 @@ fn a_tool_gets_the_soonest_deadline_of_all_that_is_around_it() {
     around.add_node(outer);
     around.edge(antiphon_core::graph::START, "sub");
     let script = script(vec![asks(&["one"]), says("done")], |_| Ok(Value::Null));
-    let mut play = play(&around.build().unwrap(), script);
-    play.complete();
-    assert_eq!(invocations(&play).len(), 1);
-    assert!(play.tasks.iter().all(|task| task.deadline == Some(BEGIN + ms(700))));
+    let mut driver = driver(&around.build().unwrap(), script);
+    driver.complete();
+    assert_eq!(invocations(&driver).len(), 1);
+    assert!(driver.tasks.iter().all(|task| task.deadline == Some(BEGIN + ms(700))));
 }
 
 #[test]
@@ -194,10 +195,10 @@ fn a_long_result_is_cut_and_marked() {
     short.spec.max_result = 4;
     let graph = graph(with(vec![short])).build().unwrap();
     let script = script(vec![asks(&["one"]), says("done")], |_| Ok(json!("ééééé")));
-    let mut play = play(&graph, script);
-    play.complete();
-    assert_eq!(results(&requests(&play)[1]), ["éééé\n[truncated: 1 of 5 characters were cut]"]);
-    assert_eq!(play.of_kind(EventKind::ToolResult)[0].data["truncated"], true);
+    let mut driver = driver(&graph, script);
+    driver.complete();
+    assert_eq!(results(&requests(&driver)[1]), ["éééé\n[truncated: 1 of 5 characters were cut]"]);
+    assert_eq!(driver.of_kind(EventKind::ToolResult)[0].data["truncated"], true);
 }
 
 #[test]
@@ -210,9 +211,9 @@ fn a_result_of_parts_is_read_as_parts_and_only_its_texts_are_shortened() {
     let parts = json!([text("a plot"), image, text("of the prices"), text("x")]);
     let script =
         script(vec![asks(&["one"]), says("done")], move |_| Ok(json!({"content": parts.clone()})));
-    let mut play = play(&graph, script);
-    play.complete();
-    let messages = &requests(&play)[1].messages;
+    let mut driver = driver(&graph, script);
+    driver.complete();
+    let messages = &requests(&driver)[1].messages;
     let cut = text("of the\n[truncated: 7 of 13 characters were cut]");
     assert_eq!(json!(messages.last().unwrap().content), json!([text("a plot"), image, cut]));
 }
@@ -224,9 +225,9 @@ fn keys(seed: u64, city: &str) -> Vec<String> {
     let graph = graph(with(vec![tool("one", Read)])).build().unwrap();
     let options = Options { seed: Seed::new(seed), ..crate::support::options() };
     let script = script(vec![asked.clone(), asked, says("done")], |_| Ok(Value::Null));
-    let mut play = Play::with(&graph, script, json!({}), options);
-    play.complete();
-    invocations(&play).into_iter().map(|called| called.idempotency_key).collect()
+    let mut driver = TestDriver::with(&graph, script, json!({}), options);
+    driver.complete();
+    invocations(&driver).into_iter().map(|called| called.idempotency_key).collect()
 }
 
 #[test]
@@ -242,12 +243,13 @@ fn a_key_belongs_to_one_call_and_to_no_other() {
 fn model_keys(result: &'static str) -> Vec<String> {
     let graph = graph(with(vec![tool("one", Read)])).build().unwrap();
     let replies = vec![asks(&["one"]), asks(&["one"]), says("done")];
-    let mut play = play(&graph, script(replies, move |_| Ok(json!(result))));
+    let mut driver = driver(&graph, script(replies, move |_| Ok(json!(result))));
     let mut keys = Vec::new();
-    while !matches!(play.step(), Effect::Done(_)) {
-        let asked = play.pending.iter().filter(|(task, _)| matches!(task.work, TaskWork::Model(_)));
-        keys.extend(asked.map(|(task, _)| play.run.model_key(task.id)));
-        while play.answer_one() {}
+    while !matches!(driver.step(), Effect::Done(_)) {
+        let asked =
+            driver.pending.iter().filter(|(task, _)| matches!(task.work, TaskWork::Model(_)));
+        keys.extend(asked.map(|(task, _)| driver.run.model_key(task.id)));
+        while driver.answer_one() {}
     }
     keys
 }
@@ -281,19 +283,20 @@ fn an_agent_that_is_tried_again_repeats_a_call_with_the_same_key() {
     });
     graph.edge(antiphon_core::graph::START, "agent");
     let graph = graph.build().unwrap();
-    let mut play = play(&graph, script(vec![asks(&["one"]), says("done")], |_| Ok(Value::Null)));
-    while requests(&play).len() < 2 {
-        play.step();
-        if requests(&play).len() < 2 {
-            play.answer_one();
+    let mut driver =
+        driver(&graph, script(vec![asks(&["one"]), says("done")], |_| Ok(Value::Null)));
+    while requests(&driver).len() < 2 {
+        driver.step();
+        if requests(&driver).len() < 2 {
+            driver.answer_one();
         }
     }
-    let second = play.pending.remove(0).0.id;
+    let second = driver.pending.remove(0).0.id;
     let lost = TaskOutcome::failed(crate::support::fault(Category::ModelTransport));
-    assert!(play.run.resolve(second, lost, play.now));
-    play.complete();
-    let keys: Vec<_> = invocations(&play).into_iter().map(|call| call.idempotency_key).collect();
+    assert!(driver.run.resolve(second, lost, driver.now));
+    driver.complete();
+    let keys: Vec<_> = invocations(&driver).into_iter().map(|call| call.idempotency_key).collect();
     assert_eq!(keys.len(), 2);
     assert_eq!(keys[0], keys[1]);
-    assert_eq!(play.of_kind(EventKind::Retry).len(), 1);
+    assert_eq!(driver.of_kind(EventKind::Retry).len(), 1);
 }

@@ -8,7 +8,7 @@ use antiphon_core::graph::{Graph, NodeId};
 use antiphon_core::run::{Breakpoints, Options};
 use serde_json::{Value, json};
 
-use crate::support::{End, Play, Script, chain, options};
+use crate::support::{End, Script, TestDriver, chain, options};
 
 fn abc() -> (Arc<Graph<Value>>, Script) {
     let names = ["a", "b", "c"];
@@ -31,17 +31,17 @@ fn stopping(graph: &Graph<Value>, before: &[&str], after: &[&str]) -> Options {
 fn a_run_stops_before_or_after_a_node_and_is_resumed_there() {
     for (before, after) in [(vec!["b"], vec![]), (vec![], vec!["a"])] {
         let (graph, script) = abc();
-        let mut play =
-            Play::with(&graph, script.clone(), json!({}), stopping(&graph, &before, &after));
-        assert!(matches!(play.go(), End::Done(Ending::Breakpoint)));
-        assert_eq!(play.started, ["a"]);
+        let mut driver =
+            TestDriver::with(&graph, script.clone(), json!({}), stopping(&graph, &before, &after));
+        assert!(matches!(driver.go(), End::Done(Ending::Breakpoint)));
+        assert_eq!(driver.started, ["a"]);
         let mut recovered = RecoveredRun::new(&graph);
-        for commit in &play.commits {
+        for commit in &driver.commits {
             recovered.fold(&graph, commit.clone()).unwrap();
         }
         assert_eq!(recovered.ended, Some(Ok(Ending::Breakpoint)));
         assert!(!recovered.is_paused(), "nobody has to answer");
-        let mut resumed = Play::resume(&graph, script, recovered);
+        let mut resumed = TestDriver::resume(&graph, script, recovered);
         assert_eq!(resumed.complete(), json!({"log": ["a", "b", "c"]}));
         assert_eq!(resumed.started, ["b", "c"]);
     }
@@ -50,6 +50,6 @@ fn a_run_stops_before_or_after_a_node_and_is_resumed_there() {
 #[test]
 fn a_breakpoint_that_the_run_does_not_come_to_changes_nothing() {
     let (graph, script) = abc();
-    let mut play = Play::with(&graph, script, json!({}), stopping(&graph, &[], &["c"]));
-    assert!(matches!(play.go(), End::Done(Ending::Completed)), "nothing is left to stop before");
+    let mut driver = TestDriver::with(&graph, script, json!({}), stopping(&graph, &[], &["c"]));
+    assert!(matches!(driver.go(), End::Done(Ending::Completed)), "nothing is left to stop before");
 }

@@ -13,7 +13,8 @@ use antiphon_core::{Category, Fault, FaultCode, Jitter, RetryPolicy, Seed};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Call, End, Play, Script, chain, fan, fault, folded, nested, options, play, policy, stored, tool,
+    Call, End, Script, TestDriver, chain, driver, fan, fault, folded, nested, options, policy,
+    stored, tool,
 };
 
 /// What was done to the world, in order: what, and under which key.
@@ -61,14 +62,14 @@ fn repeatable(wanted: Wanted) -> Wanted {
 }
 
 /// How many commits there were when the calls with these names were known.
-fn known(play: &Play, name: &str, outcome: bool) -> usize {
+fn known(driver: &TestDriver, name: &str, outcome: bool) -> usize {
     let is = |commit: &Commit<Value>| match &commit.change {
         CommitChange::Called(_, _, record) => {
             record.call.name == name && record.outcome.is_some() == outcome
         }
         _ => false,
     };
-    play.commits.iter().position(is).unwrap() + 1
+    driver.commits.iter().position(is).unwrap() + 1
 }
 
 #[test]
@@ -76,10 +77,10 @@ fn a_call_that_has_come_to_an_end_is_not_made_again() {
     let graph = chain(&["a"]).build().unwrap();
     let world = World::default();
     let script = Script::new().node("a", world.node(&["one", "two"]));
-    let mut play = stored(&graph, script.clone());
-    let state = play.complete();
-    let recovered = folded(&graph, &play.commits[..known(&play, "one", true)]);
-    let mut resumed = Play::resume(&graph, script, recovered);
+    let mut driver = stored(&graph, script.clone());
+    let state = driver.complete();
+    let recovered = folded(&graph, &driver.commits[..known(&driver, "one", true)]);
+    let mut resumed = TestDriver::resume(&graph, script, recovered);
     assert_eq!(resumed.complete(), state);
     assert_eq!(world.done(), ["one", "two", "two"], "the second had not been begun");
 }
@@ -90,18 +91,18 @@ fn a_call_of_which_nobody_knows_what_came_is_not_made_again() {
     let graph = chain(&["a"]).build().unwrap();
     let world = World::default();
     let script = Script::new().node("a", world.node(&["one", "two"]));
-    let mut play = stored(&graph, script.clone());
-    play.complete();
-    let recovered = folded(&graph, &play.commits[..known(&play, "two", false)]);
-    let mut resumed = Play::resume(&graph, script.clone(), recovered);
+    let mut driver = stored(&graph, script.clone());
+    driver.complete();
+    let recovered = folded(&graph, &driver.commits[..known(&driver, "two", false)]);
+    let mut resumed = TestDriver::resume(&graph, script.clone(), recovered);
     let fault = resumed.fails();
     assert_eq!(fault.code, FaultCode::UnknownOutcome);
     assert_eq!(fault.details["tool"], "two");
     assert_eq!(fault.details["idempotency_key"], world.keys()[1].as_str());
     assert_eq!(world.done(), ["one", "two"]);
-    play.commits.truncate(known(&play, "two", false));
-    play.commits.append(&mut resumed.commits);
-    let mut again = Play::resume(&graph, script, folded(&graph, &play.commits));
+    driver.commits.truncate(known(&driver, "two", false));
+    driver.commits.append(&mut resumed.commits);
+    let mut again = TestDriver::resume(&graph, script, folded(&graph, &driver.commits));
     assert_eq!(again.fails().code, "unknown_outcome", "nothing is known of it yet");
 }
 
@@ -116,11 +117,11 @@ fn an_unknown_outcome_is_for_the_node_or_the_graph_to_decide() {
     let graph = graph.build().unwrap();
     let world = World::default();
     let script = Script::new().node("a", world.node(&["one"]));
-    let mut play = stored(&graph, script.clone());
-    play.complete();
-    let lost = &play.commits[..known(&play, "one", false)];
+    let mut driver = stored(&graph, script.clone());
+    driver.complete();
+    let lost = &driver.commits[..known(&driver, "one", false)];
 
-    let mut recorded = Play::resume(&graph, script, folded(&graph, lost));
+    let mut recorded = TestDriver::resume(&graph, script, folded(&graph, lost));
     let state = recorded.complete();
     assert_eq!(state["errors"][0]["code"], "unknown_outcome");
     assert!(recorded.of_kind(EventKind::Retry).is_empty());
@@ -130,7 +131,7 @@ fn an_unknown_outcome_is_for_the_node_or_the_graph_to_decide() {
         let looked = call.makes(&tool("look", &json!({})), |_| Ok(json!("it was done")));
         call.done([("log", json!([outcome.unwrap_err().code, looked.unwrap()]))])
     });
-    let mut caught = Play::resume(&graph, caught, folded(&graph, lost));
+    let mut caught = TestDriver::resume(&graph, caught, folded(&graph, lost));
     assert_eq!(caught.complete()["log"], json!([["unknown_outcome", "it was done"]]));
 }
 
@@ -143,13 +144,13 @@ fn what_may_be_made_twice_is_stored_once_and_repeated_under_its_key() {
         acts.does(call, &repeatable(tool("look", &json!({})))).unwrap();
         call.done([])
     });
-    let mut play = stored(&graph, script.clone());
-    play.complete();
+    let mut driver = stored(&graph, script.clone());
+    driver.complete();
     let calls =
-        play.commits.iter().filter(|commit| matches!(commit.change, CommitChange::Called(..)));
+        driver.commits.iter().filter(|commit| matches!(commit.change, CommitChange::Called(..)));
     assert_eq!(calls.count(), 1);
-    let before = known(&play, "look", true) - 1;
-    Play::resume(&graph, script, folded(&graph, &play.commits[..before])).complete();
+    let before = known(&driver, "look", true) - 1;
+    TestDriver::resume(&graph, script, folded(&graph, &driver.commits[..before])).complete();
     assert_eq!(world.done(), ["look", "look"]);
     assert_eq!(world.keys()[0], world.keys()[1]);
 }
@@ -162,16 +163,16 @@ fn after_one(wanted: Wanted, now: Wanted) -> (Result<Value, String>, World) {
         acts.does(call, &wanted).unwrap();
         call.done([])
     });
-    let mut play = stored(&graph, script);
-    play.complete();
-    let recovered = folded(&graph, &play.commits[..known(&play, "one", true)]);
+    let mut driver = stored(&graph, script);
+    driver.complete();
+    let recovered = folded(&graph, &driver.commits[..known(&driver, "one", true)]);
     let world = World::default();
     let acts = world.clone();
     let script = Script::new().node("a", move |call| match acts.does(call, &now) {
         Ok(_) => call.done([]),
         Err(fault) => TaskOutcome::failed(fault),
     });
-    let mut resumed = Play::resume(&graph, script, recovered);
+    let mut resumed = TestDriver::resume(&graph, script, recovered);
     let outcome = match resumed.go() {
         End::Failed(fault) => Err(format!("{}: {}", fault.code, fault.message)),
         _ => Ok(resumed.state()),
@@ -223,10 +224,10 @@ fn calls_side_by_side_may_come_in_another_order() {
             call.done([("log", json!(outcome))])
         })
     };
-    let mut play = stored(&graph, beside(["x", "y"]));
-    assert_eq!(play.complete()["log"], json!([["y", "x"]]));
-    let recovered = folded(&graph, &play.commits[..known(&play, "x", true)]);
-    let mut resumed = Play::resume(&graph, beside(["y", "x"]), recovered);
+    let mut driver = stored(&graph, beside(["x", "y"]));
+    assert_eq!(driver.complete()["log"], json!([["y", "x"]]));
+    let recovered = folded(&graph, &driver.commits[..known(&driver, "x", true)]);
+    let mut resumed = TestDriver::resume(&graph, beside(["y", "x"]), recovered);
     assert_eq!(resumed.complete()["log"], json!([["known \"y\"", "known \"x\""]]));
 }
 
@@ -241,10 +242,10 @@ fn tasks_side_by_side_and_in_nested_graphs_know_their_own_calls() {
         .node("a", world.node(&["same"]))
         .node("x", world.node(&["same"]))
         .node("y", world.node(&["same", "more"]));
-    let mut play = stored(&graph, script.clone());
-    let state = play.complete();
-    for kept in 1..=play.commits.len() {
-        let lost = &play.commits[..kept];
+    let mut driver = stored(&graph, script.clone());
+    let state = driver.complete();
+    for kept in 1..=driver.commits.len() {
+        let lost = &driver.commits[..kept];
         let started = lost.iter().filter(
             |commit| matches!(&commit.change, CommitChange::Called(_, _, record) if record.outcome.is_none()),
         );
@@ -253,7 +254,7 @@ fn tasks_side_by_side_and_in_nested_graphs_know_their_own_calls() {
         );
         let (started, outcome) = (started.count(), outcome.count());
         let before = world.done().len();
-        let mut resumed = Play::resume(&graph, script.clone(), folded(&graph, lost));
+        let mut resumed = TestDriver::resume(&graph, script.clone(), folded(&graph, lost));
         if let End::Failed(fault) = resumed.go() {
             assert_eq!((fault.code.as_str(), started), ("unknown_outcome", outcome + 1));
             continue;
@@ -284,16 +285,16 @@ fn a_further_attempt_makes_its_calls_again_under_the_same_keys() {
             _ => call.done([]),
         }
     });
-    let mut play = stored(&graph, script.clone());
-    play.complete();
+    let mut driver = stored(&graph, script.clone());
+    driver.complete();
     let keys = world.keys();
     assert_eq!(keys.len(), 4);
     assert_ne!(keys[0], keys[1], "two calls of one attempt");
     assert_eq!(keys[..2], keys[2..]);
     let last =
-        play.commits.iter().rposition(|commit| matches!(commit.change, CommitChange::Called(..)));
-    let recovered = folded(&graph, &play.commits[..=last.unwrap()]);
-    let mut resumed = Play::resume(&graph, script, recovered);
+        driver.commits.iter().rposition(|commit| matches!(commit.change, CommitChange::Called(..)));
+    let recovered = folded(&graph, &driver.commits[..=last.unwrap()]);
+    let mut resumed = TestDriver::resume(&graph, script, recovered);
     resumed.complete();
     assert_eq!(world.done().len(), 4, "the second attempt is known, and continues as such");
     assert_eq!(resumed.tasks[0].attempt, 2);
@@ -310,17 +311,17 @@ fn a_node_that_was_answered_does_not_do_again_what_it_did_before_it_asked() {
         acts.does(call, &tool("after", &json!({}))).unwrap();
         call.done([("log", answer)])
     });
-    for mut play in [play(&graph, script.clone()), stored(&graph, script.clone())] {
+    for mut driver in [driver(&graph, script.clone()), stored(&graph, script.clone())] {
         world.0.lock().unwrap().clear();
-        let asked = play.pauses();
-        play.run.answer(&asked[0].id, json!("yes"), play.now).unwrap();
-        play.complete();
+        let asked = driver.pauses();
+        driver.run.answer(&asked[0].id, json!("yes"), driver.now).unwrap();
+        driver.complete();
         assert_eq!(world.done(), ["before", "after"]);
     }
     world.0.lock().unwrap().clear();
-    let mut play = stored(&graph, script.clone());
-    let asked = play.pauses();
-    let mut resumed = Play::resume(&graph, script, folded(&graph, &play.commits));
+    let mut driver = stored(&graph, script.clone());
+    let asked = driver.pauses();
+    let mut resumed = TestDriver::resume(&graph, script, folded(&graph, &driver.commits));
     assert_eq!(resumed.pauses(), asked);
     resumed.run.answer(&asked[0].id, json!("yes"), resumed.now).unwrap();
     resumed.complete();
@@ -340,9 +341,9 @@ fn a_call_that_asked_is_made_again_after_the_answer() {
         call.ends(due.index, CallOutcome::Value(json!("done")));
         call.done([("log", json!("done"))])
     });
-    let mut play = stored(&graph, script.clone());
-    let asked = play.pauses();
-    let mut resumed = Play::resume(&graph, script, folded(&graph, &play.commits));
+    let mut driver = stored(&graph, script.clone());
+    let asked = driver.pauses();
+    let mut resumed = TestDriver::resume(&graph, script, folded(&graph, &driver.commits));
     resumed.pauses();
     resumed.run.answer(&asked[0].id, json!("yes"), resumed.now).unwrap();
     assert_eq!(resumed.complete()["log"], json!(["done"]));
@@ -358,10 +359,10 @@ fn a_failure_that_the_node_continued_after_is_known_too() {
             call.done([("log", json!(outcome.map_err(|fault| fault.code.clone()).unwrap_err()))])
         })
     };
-    let mut play = stored(&graph, script(Err(fault(Category::Tool))));
-    play.complete();
-    let recovered = folded(&graph, &play.commits[..known(&play, "one", true)]);
-    let mut resumed = Play::resume(&graph, script(Ok(json!("now it works"))), recovered);
+    let mut driver = stored(&graph, script(Err(fault(Category::Tool))));
+    driver.complete();
+    let recovered = folded(&graph, &driver.commits[..known(&driver, "one", true)]);
+    let mut resumed = TestDriver::resume(&graph, script(Ok(json!("now it works"))), recovered);
     assert_eq!(resumed.complete()["log"], json!(["tool"]));
 }
 
@@ -385,10 +386,10 @@ fn of_a_run_that_has_failed_what_failed_is_made_again_and_what_was_done_is_not()
             Err(fault) => TaskOutcome::failed(fault),
         }
     });
-    let mut play = stored(&graph, script.clone());
-    play.fails();
+    let mut driver = stored(&graph, script.clone());
+    driver.fails();
     *broken.lock().unwrap() = false;
-    let mut resumed = Play::resume(&graph, script, folded(&graph, &play.commits));
+    let mut resumed = TestDriver::resume(&graph, script, folded(&graph, &driver.commits));
     assert_eq!(resumed.complete()["log"], json!(["sent"]));
     assert_eq!(world.done(), ["look", "pay", "send", "look", "send"]);
     assert_eq!(world.keys()[2], world.keys()[4]);
@@ -399,11 +400,11 @@ fn a_known_call_is_not_counted_again() {
     let graph = chain(&["a"]).build().unwrap();
     let world = World::default();
     let script = Script::new().node("a", world.node(&["one", "two"]));
-    let mut play = stored(&graph, script.clone());
-    play.complete();
-    let recovered = folded(&graph, &play.commits[..known(&play, "one", true)]);
+    let mut driver = stored(&graph, script.clone());
+    driver.complete();
+    let recovered = folded(&graph, &driver.commits[..known(&driver, "one", true)]);
     assert_eq!(recovered.spent.tool_calls, 1);
-    let mut resumed = Play::resume(&graph, script, recovered);
+    let mut resumed = TestDriver::resume(&graph, script, recovered);
     resumed.complete();
     assert_eq!(resumed.run.budget().spent().tool_calls, 2);
 }
@@ -414,10 +415,10 @@ fn what_is_known_of_calls_is_forgotten_with_their_superstep() {
         fan(&["a", "b"], &[("log", antiphon_core::channel::Reducer::Append)]).build().unwrap();
     let world = World::default();
     let script = Script::new().node("a", world.node(&["one"])).node("b", world.node(&["two"]));
-    let mut play = stored(&graph, script);
-    play.complete();
+    let mut driver = stored(&graph, script);
+    driver.complete();
     let mut recovered = RecoveredRun::new(&graph);
-    for commit in &play.commits {
+    for commit in &driver.commits {
         let finished = matches!(commit.change, CommitChange::Finished(..));
         recovered.fold(&graph, commit.clone()).unwrap();
         let journals = recovered.tasks.values().filter(|kept| kept.journal.is_some()).count();
@@ -430,15 +431,15 @@ fn what_is_known_of_calls_is_forgotten_with_their_superstep() {
 fn commits_of_calls_may_overtake_others_and_lose_nothing() {
     let graph = chain(&["a"]).build().unwrap();
     let world = World::default();
-    let mut play = stored(&graph, Script::new().node("a", world.node(&["one", "two"])));
-    play.complete();
-    let calls: Vec<_> = play
+    let mut driver = stored(&graph, Script::new().node("a", world.node(&["one", "two"])));
+    driver.complete();
+    let calls: Vec<_> = driver
         .commits
         .iter()
         .filter(|commit| matches!(commit.change, CommitChange::Called(..)))
         .cloned()
         .collect();
-    let mut recovered = folded(&graph, &play.commits[..1]);
+    let mut recovered = folded(&graph, &driver.commits[..1]);
     for commit in calls.iter().rev() {
         recovered.fold(&graph, commit.clone()).unwrap();
     }
@@ -459,7 +460,7 @@ fn keys_differ_by_what_is_called_and_by_the_run() {
             call.done([])
         });
         let options = Options { seed: Seed::new(seed), ..options() };
-        Play::with(&graph, script, json!({}), options).complete();
+        TestDriver::with(&graph, script, json!({}), options).complete();
         world.keys()
     };
     let (one, two) = (keys(1), keys(2));
@@ -476,22 +477,23 @@ fn keys_differ_by_what_is_called_and_by_the_run() {
 #[test]
 fn a_call_that_ends_while_its_task_is_stopped_is_known() {
     let graph = chain(&["a"]).build().unwrap();
-    let mut play = stored(&graph, Script::new());
-    while play.tasks.is_empty() {
-        play.step();
+    let mut driver = stored(&graph, Script::new());
+    while driver.tasks.is_empty() {
+        driver.step();
     }
-    let id = play.tasks[0].id;
-    let CallStart::Pending(due) = play.run.begin_call(id, &tool("one", &json!({}))).unwrap() else {
+    let id = driver.tasks[0].id;
+    let CallStart::Pending(due) = driver.run.begin_call(id, &tool("one", &json!({}))).unwrap()
+    else {
         panic!()
     };
-    play.run.cancel("the user left", play.now);
+    driver.run.cancel("the user left", driver.now);
     assert_eq!(
-        play.run.begin_call(id, &tool("two", &json!({}))).unwrap_err().code,
+        driver.run.begin_call(id, &tool("two", &json!({}))).unwrap_err().code,
         "task_cancelled"
     );
-    assert!(play.run.end_call(id, due.index, CallOutcome::Value(json!(1))).is_some());
+    assert!(driver.run.end_call(id, due.index, CallOutcome::Value(json!(1))).is_some());
     assert!(
-        play.run.end_call(id, due.index, CallOutcome::Value(json!(1))).is_none(),
+        driver.run.end_call(id, due.index, CallOutcome::Value(json!(1))).is_none(),
         "it has ended"
     );
 }

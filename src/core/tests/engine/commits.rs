@@ -8,15 +8,15 @@ use antiphon_core::graph::{NodeId, NodePolicy, START};
 use antiphon_core::run::Options;
 use serde_json::{Value, json};
 
-use crate::support::{Play, Script, chain, choose, fan, ms, nested, options, policy, send};
+use crate::support::{Script, TestDriver, chain, choose, fan, ms, nested, options, policy, send};
 
 fn stored(
     graph: &mut antiphon_core::graph::GraphBuilder<Value>,
     script: Script,
     input: Value,
-) -> Play {
+) -> TestDriver {
     let graph = std::mem::replace(graph, antiphon_core::graph::Graph::builder("")).build().unwrap();
-    Play::with(&graph, script, input, Options { commits: true, ..options() })
+    TestDriver::with(&graph, script, input, Options { commits: true, ..options() })
 }
 
 #[test]
@@ -24,9 +24,9 @@ fn each_superstep_is_a_delta_of_what_was_written_and_what_comes_next() {
     let mut graph = chain(&["a", "b"]);
     graph.channel("x", Reducer::Set);
     let script = Script::new().writes("a", "log", json!("a")).writes("b", "x", json!(2));
-    let mut play = stored(&mut graph, script, json!({"x": 1}));
-    play.complete();
-    let seen: Vec<_> = play
+    let mut driver = stored(&mut graph, script, json!({"x": 1}));
+    driver.complete();
+    let seen: Vec<_> = driver
         .deltas()
         .into_iter()
         .map(|delta| {
@@ -48,9 +48,9 @@ fn each_superstep_is_a_delta_of_what_was_written_and_what_comes_next() {
             (WriteSource::Step, 2, vec![Write::merge(x, json!(2))], vec![]),
         ]
     );
-    assert!(matches!(play.commits[3].change, CommitChange::Ended(Ok(Ending::Completed))));
-    assert_eq!(play.of_kind(EventKind::Checkpoint).len(), 3);
-    let ids: Vec<_> = play.commits.iter().map(|commit| commit.id).collect();
+    assert!(matches!(driver.commits[3].change, CommitChange::Ended(Ok(Ending::Completed))));
+    assert_eq!(driver.of_kind(EventKind::Checkpoint).len(), 3);
+    let ids: Vec<_> = driver.commits.iter().map(|commit| commit.id).collect();
     assert_eq!(ids, [1, 2, 3, 4]);
 }
 
@@ -62,9 +62,9 @@ fn a_list_that_grows_costs_no_more_to_store_at_its_end() {
         let on = view.named("log").and_then(Value::as_array).map_or(0, Vec::len) < 50;
         choose(on.then(|| crate::support::name("a")))
     });
-    let mut play = stored(&mut graph, script, json!({}));
-    play.complete();
-    let deltas = play.deltas();
+    let mut driver = stored(&mut graph, script, json!({}));
+    driver.complete();
+    let deltas = driver.deltas();
     let sizes: Vec<_> =
         deltas[1..].iter().map(|delta| format!("{:?}", delta.merges).len()).collect();
     assert_eq!(sizes.len(), 50);
@@ -74,18 +74,18 @@ fn a_list_that_grows_costs_no_more_to_store_at_its_end() {
 #[test]
 fn nothing_is_started_before_the_commit_is_acknowledged() {
     let mut graph = chain(&["a"]);
-    let mut play = stored(&mut graph, Script::new(), json!({}));
-    play.acknowledges = false;
-    assert!(matches!(play.step(), Effect::Commit(_)));
+    let mut driver = stored(&mut graph, Script::new(), json!({}));
+    driver.acknowledges = false;
+    assert!(matches!(driver.step(), Effect::Commit(_)));
     for _ in 0..3 {
-        assert!(matches!(play.step(), Effect::Wait(None)));
-        assert!(!play.run.is_ready());
+        assert!(matches!(driver.step(), Effect::Wait(None)));
+        assert!(!driver.run.is_ready());
     }
-    play.run.committed(99);
-    assert!(matches!(play.step(), Effect::Wait(None)), "another id acknowledges nothing");
-    play.run.committed(play.commits[0].id);
-    assert!(play.run.is_ready());
-    assert!(matches!(play.step(), Effect::Start(_)));
+    driver.run.committed(99);
+    assert!(matches!(driver.step(), Effect::Wait(None)), "another id acknowledges nothing");
+    driver.run.committed(driver.commits[0].id);
+    assert!(driver.run.is_ready());
+    assert!(matches!(driver.step(), Effect::Start(_)));
 }
 
 #[test]
@@ -96,9 +96,9 @@ fn sends_and_deferred_nodes_are_part_of_what_comes_next() {
     graph.edge(START, "last").branch("hub", "scatter", 0, None);
     let script =
         Script::new().router(0, |_| choose([send("leaf", json!(1)), send("leaf", json!(2))]));
-    let mut play = stored(&mut graph, script, json!({}));
-    play.complete();
-    let deltas = play.deltas();
+    let mut driver = stored(&mut graph, script, json!({}));
+    driver.complete();
+    let deltas = driver.deltas();
     let (ready, sends) = deltas[1].pending_work.upcoming();
     assert_eq!(ready, [], "the deferred node waits for the sends");
     assert_eq!(sends.iter().map(|sent| sent.input.clone()).collect::<Vec<_>>(), [1, 2]);
@@ -110,11 +110,11 @@ fn a_nested_graph_commits_as_a_separate_unit() {
     let mut graph = chain(&[]);
     graph.add_node(nested("sub", chain(&["deep"]).build().unwrap()));
     graph.edge(START, "sub");
-    let mut play = stored(&mut graph, Script::new().writes("deep", "log", json!(1)), json!({}));
-    play.complete();
-    let depths: Vec<_> = play.commits.iter().map(|commit| commit.within.len()).collect();
+    let mut driver = stored(&mut graph, Script::new().writes("deep", "log", json!(1)), json!({}));
+    driver.complete();
+    let depths: Vec<_> = driver.commits.iter().map(|commit| commit.within.len()).collect();
     assert_eq!(depths, [0, 1, 1, 0, 0]);
-    let NestedLevel { node, attempt, .. } = play.commits[1].within[0];
+    let NestedLevel { node, attempt, .. } = driver.commits[1].within[0];
     assert_eq!((node, attempt), (NodeId(1), 1));
 }
 
@@ -122,9 +122,9 @@ fn a_nested_graph_commits_as_a_separate_unit() {
 fn the_last_commit_of_a_run_that_failed_records_it() {
     let mut graph = chain(&["a"]);
     let script = Script::new().fails("a", antiphon_core::Category::Tool);
-    let mut play = stored(&mut graph, script, json!({}));
-    play.fails();
-    let CommitChange::Ended(Err(fault)) = &play.commits[1].change else { panic!() };
+    let mut driver = stored(&mut graph, script, json!({}));
+    driver.fails();
+    let CommitChange::Ended(Err(fault)) = &driver.commits[1].change else { panic!() };
     assert_eq!(fault.category, antiphon_core::Category::Tool);
 }
 
@@ -132,9 +132,10 @@ fn the_last_commit_of_a_run_that_failed_records_it() {
 fn a_task_is_stored_by_itself_only_while_others_run() {
     let graph = fan(&["a", "b", "c"], &[("log", Reducer::Append)]).build().unwrap();
     let script = Script::new().takes("b", ms(1));
-    let mut play = Play::with(&graph, script, json!({}), Options { commits: true, ..options() });
-    play.complete();
-    let tasks: Vec<_> = play
+    let mut driver =
+        TestDriver::with(&graph, script, json!({}), Options { commits: true, ..options() });
+    driver.complete();
+    let tasks: Vec<_> = driver
         .commits
         .iter()
         .filter_map(|commit| match &commit.change {
@@ -153,9 +154,9 @@ fn no_write_is_lost_between_a_merge_and_a_router_that_failed() {
     let script = Script::new()
         .writes("a", "log", json!("kept"))
         .router(0, |_| Err(crate::support::fault(antiphon_core::Category::State)));
-    let mut play = stored(&mut graph, script, json!({}));
-    play.complete();
-    let deltas = play.deltas();
+    let mut driver = stored(&mut graph, script, json!({}));
+    driver.complete();
+    let deltas = driver.deltas();
     let merged: Vec<_> = deltas[1].merges.iter().map(|merged| merged.writes.clone()).collect();
     let channels: Vec<_> = merged.iter().map(|writes| writes[0].channel).collect();
     assert_eq!(channels, [ChannelId(0), ChannelId(1)], "both merges are in the one commit");

@@ -5,12 +5,12 @@ use antiphon_core::graph::Semantics;
 use antiphon_core::{Fault, FaultCode};
 use serde_json::{Value, json};
 
-use crate::support::{Play, Script, fan, play};
+use crate::support::{Script, TestDriver, driver, fan};
 
-fn two(merge: Reducer, semantics: Semantics, a: Value, b: Value) -> Play {
+fn two(merge: Reducer, semantics: Semantics, a: Value, b: Value) -> TestDriver {
     let mut graph = fan(&["a", "b"], &[("x", merge)]);
     let graph = graph_of(graph.semantics(semantics));
-    play(&graph, Script::new().writes("a", "x", a).writes("b", "x", b))
+    driver(&graph, Script::new().writes("a", "x", a).writes("b", "x", b))
 }
 
 fn graph_of(
@@ -29,16 +29,16 @@ fn is_conflict(fault: &Fault) {
 /// EN-01 of `docs/engine.md`.
 #[test]
 fn different_values_for_one_set_channel_name_both_writers() {
-    let mut play = two(Reducer::Set, Semantics::default(), json!(1), json!(2));
-    is_conflict(&play.fails());
-    assert_eq!(play.state(), json!({}), "neither is written");
+    let mut driver = two(Reducer::Set, Semantics::default(), json!(1), json!(2));
+    is_conflict(&driver.fails());
+    assert_eq!(driver.state(), json!({}), "neither is written");
 }
 
 /// EN-01 of `docs/engine.md`.
 #[test]
 fn equal_json_for_one_set_channel_is_allowed() {
-    let mut play = two(Reducer::Set, Semantics::default(), json!({"k": [1]}), json!({"k": [1]}));
-    assert_eq!(play.complete(), json!({"x": {"k": [1]}}));
+    let mut driver = two(Reducer::Set, Semantics::default(), json!({"k": [1]}), json!({"k": [1]}));
+    assert_eq!(driver.complete(), json!({"x": {"k": [1]}}));
 }
 
 /// EN-01 of `docs/engine.md`.
@@ -50,9 +50,9 @@ fn an_exclusive_graph_takes_no_two_writers_even_if_they_agree() {
 
 #[test]
 fn the_conflict_is_named_in_the_same_order_for_any_order_of_ends() {
-    let mut play = two(Reducer::Set, Semantics::default(), json!(1), json!(2));
-    play.finish = crate::support::Finish::Backwards;
-    is_conflict(&play.fails());
+    let mut driver = two(Reducer::Set, Semantics::default(), json!(1), json!(2));
+    driver.finish = crate::support::Finish::Backwards;
+    is_conflict(&driver.fails());
 }
 
 /// EN-01 of `docs/engine.md`.
@@ -63,14 +63,14 @@ fn two_writers_of_fields_must_agree_on_each_that_both_write() {
     assert_eq!(fault.code, FaultCode::WriteConflict);
     assert_eq!(fault.details["nodes"], json!(["a", "b"]));
     assert_eq!(fault.details["key"], json!("k"), "the field is named, not the record");
-    let mut play = two(Reducer::Fields, Semantics::default(), one, json!({"k": 1, "b": 2}));
-    assert_eq!(play.complete(), json!({"x": {"k": 1, "a": 1, "b": 2}}));
+    let mut driver = two(Reducer::Fields, Semantics::default(), one, json!({"k": 1, "b": 2}));
+    assert_eq!(driver.complete(), json!({"x": {"k": 1, "a": 1, "b": 2}}));
 }
 
 #[test]
 fn a_channel_with_a_rule_takes_any_number_of_writers() {
-    let mut play = two(Reducer::Last, Semantics::default(), json!(1), json!(2));
-    assert_eq!(play.complete(), json!({"x": 2}));
+    let mut driver = two(Reducer::Last, Semantics::default(), json!(1), json!(2));
+    assert_eq!(driver.complete(), json!({"x": 2}));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn one_writer_may_change_its_mind_before_another_agrees() {
     let script = Script::new()
         .node("a", |call| call.done([("x", json!(1)), ("x", json!(2))]))
         .node("b", |call| call.done([("x", json!(3)), ("x", json!(2))]));
-    assert_eq!(play(&graph, script).complete(), json!({"x": 2}));
+    assert_eq!(driver(&graph, script).complete(), json!({"x": 2}));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn two_replacements_of_a_merged_channel_must_agree() {
     let script = Script::new()
         .node("a", |call| call.op("x", WriteOp::Replace(json!([1]))))
         .node("b", |call| call.op("x", WriteOp::Replace(json!([2]))));
-    is_conflict(&play(&graph, script).fails());
+    is_conflict(&driver(&graph, script).fails());
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn one_writer_who_disagrees_with_a_thousand_is_found() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let graph = fan(&names, &[("x", Reducer::Set)]).build().unwrap();
     let agree = names.iter().fold(Script::new(), |script, name| script.writes(name, "x", json!(1)));
-    assert_eq!(play(&graph, agree.clone()).complete(), json!({"x": 1}));
-    let fault = play(&graph, agree.writes("n0600", "x", json!(2))).fails();
+    assert_eq!(driver(&graph, agree.clone()).complete(), json!({"x": 1}));
+    let fault = driver(&graph, agree.writes("n0600", "x", json!(2))).fails();
     assert_eq!(fault.details["nodes"], json!(["n0000", "n0600"]));
 }

@@ -6,31 +6,33 @@ use antiphon_core::event::EventKind;
 use antiphon_core::graph::GraphBuilder;
 use serde_json::{Value, json};
 
-use crate::support::{Play, Script, chain, fan, play};
+use crate::support::{Script, TestDriver, chain, driver, fan};
 
-fn failing(change: impl FnOnce(&mut GraphBuilder<Value>) -> &mut GraphBuilder<Value>) -> Play {
+fn failing(
+    change: impl FnOnce(&mut GraphBuilder<Value>) -> &mut GraphBuilder<Value>,
+) -> TestDriver {
     let mut graph = chain(&["a", "b"]);
     graph.channel("error", Reducer::Set);
     graph.node("rescue");
     change(&mut graph);
-    play(&graph.build().unwrap(), Script::new().fails("a", Category::Tool))
+    driver(&graph.build().unwrap(), Script::new().fails("a", Category::Tool))
 }
 
 #[test]
 fn raise_fails_the_run_with_the_fault_as_it_was() {
-    let mut play = failing(|graph| graph);
-    let fault = play.fails();
+    let mut driver = failing(|graph| graph);
+    let fault = driver.fails();
     assert_eq!((fault.category, fault.code.as_str()), (Category::Tool, "tool"));
-    assert_eq!(play.of_kind(EventKind::Error)[0].data["code"], "tool");
+    assert_eq!(driver.of_kind(EventKind::Error)[0].data["code"], "tool");
 }
 
 #[test]
 fn record_writes_the_fault_and_follows_the_edges() {
-    let mut play = failing(|graph| {
+    let mut driver = failing(|graph| {
         let error = antiphon_core::channel::ChannelId(1);
         graph.on_error_record("a", error)
     });
-    let state = play.complete();
+    let state = driver.complete();
     assert_eq!(
         (&state["error"]["category"], &state["error"]["code"]),
         (&json!("tool"), &json!("tool"))
@@ -38,25 +40,25 @@ fn record_writes_the_fault_and_follows_the_edges() {
     let error = &state["error"];
     assert_eq!((&error["node"], &error["attempt"]), (&json!("a"), &json!(1)));
     assert_eq!(error["recoverable"], false);
-    assert_eq!(play.of_kind(EventKind::Error)[0].data["attempt"], 1);
-    assert_eq!(play.started, ["a", "b"]);
+    assert_eq!(driver.of_kind(EventKind::Error)[0].data["attempt"], 1);
+    assert_eq!(driver.started, ["a", "b"]);
 }
 
 #[test]
 fn goto_writes_the_fault_and_runs_another_node_instead_of_the_successors() {
-    let mut play = failing(|graph| {
+    let mut driver = failing(|graph| {
         let error = antiphon_core::channel::ChannelId(1);
         graph.on_error_goto("a", "rescue", Some(error))
     });
-    assert_eq!(play.complete()["error"]["message"], "it failed");
-    assert_eq!(play.started, ["a", "rescue"]);
+    assert_eq!(driver.complete()["error"]["message"], "it failed");
+    assert_eq!(driver.started, ["a", "rescue"]);
 }
 
 #[test]
 fn goto_need_not_write_anything() {
-    let mut play = failing(|graph| graph.on_error_goto("a", "rescue", None));
-    assert_eq!(play.complete(), json!({}));
-    assert_eq!(play.started, ["a", "rescue"]);
+    let mut driver = failing(|graph| graph.on_error_goto("a", "rescue", None));
+    assert_eq!(driver.complete(), json!({}));
+    assert_eq!(driver.started, ["a", "rescue"]);
 }
 
 #[test]
@@ -73,11 +75,11 @@ fn a_handler_takes_the_failed_nodes_place_within_the_superstep() {
             call.done([("log", json!([node, code, call.task.attempt]))])
         },
     );
-    let mut play = play(&graph.build().unwrap(), script);
-    let state = play.complete();
+    let mut driver = driver(&graph.build().unwrap(), script);
+    let state = driver.complete();
     assert_eq!(state["log"], json!([["a", "tool", 1], "c"]), "in the failed node's order");
-    assert_eq!(play.started, ["a", "c", "rescue", "after"]);
-    assert_eq!(play.run.supersteps(), 2);
+    assert_eq!(driver.started, ["a", "c", "rescue", "after"]);
+    assert_eq!(driver.run.supersteps(), 2);
 }
 
 #[test]
@@ -105,10 +107,10 @@ fn a_handler_gets_what_was_sent_but_not_the_time_out_or_the_answers() {
             assert_eq!((call.task.deadline, call.answers()), (None, vec![]));
             call.done([("log", call.sent().unwrap())])
         });
-    let mut play = play(&graph.build().unwrap(), script);
-    let asked = play.pauses();
-    play.run.answer(&asked[0].id, json!("!"), play.now).unwrap();
-    assert_eq!(play.complete(), json!({"log": [7]}));
+    let mut driver = driver(&graph.build().unwrap(), script);
+    let asked = driver.pauses();
+    driver.run.answer(&asked[0].id, json!("!"), driver.now).unwrap();
+    assert_eq!(driver.complete(), json!({"log": [7]}));
 }
 
 #[test]
@@ -117,14 +119,14 @@ fn a_second_failure_ends_the_run() {
     graph.node("rescue");
     graph.on_error_handle("a", "rescue").on_error_handle("rescue", "a");
     let script = Script::new().fails("a", Category::Tool).fails("rescue", Category::Auth);
-    let mut play = play(&graph.build().unwrap(), script);
-    assert_eq!(play.fails().category, Category::Auth);
-    assert_eq!(play.started, ["a", "rescue"], "handlers do not handle handlers");
+    let mut driver = driver(&graph.build().unwrap(), script);
+    assert_eq!(driver.fails().category, Category::Auth);
+    assert_eq!(driver.started, ["a", "rescue"], "handlers do not handle handlers");
 }
 
 #[test]
 fn a_fault_that_cannot_be_recorded_ends_the_run() {
-    let mut play = failing(|graph| {
+    let mut driver = failing(|graph| {
         let number = graph.add_channel(Channel {
             name: "count".into(),
             merge: Reducer::Sum,
@@ -133,10 +135,10 @@ fn a_fault_that_cannot_be_recorded_ends_the_run() {
         });
         graph.on_error_record("a", number)
     });
-    assert_eq!(play.fails().code, "write_unmergeable");
+    assert_eq!(driver.fails().code, "write_unmergeable");
 }
 
-fn lost(change: impl FnOnce(&mut GraphBuilder<Value>) -> &mut GraphBuilder<Value>) -> Play {
+fn lost(change: impl FnOnce(&mut GraphBuilder<Value>) -> &mut GraphBuilder<Value>) -> TestDriver {
     let mut graph = chain(&["a", "b"]);
     graph.node("rescue");
     graph.branch("a", "way", 0, None);
@@ -144,25 +146,25 @@ fn lost(change: impl FnOnce(&mut GraphBuilder<Value>) -> &mut GraphBuilder<Value
     let script = Script::new()
         .writes("a", "log", json!("done"))
         .router(0, |_| Err(crate::support::fault(Category::Internal)));
-    play(&graph.build().unwrap(), script)
+    driver(&graph.build().unwrap(), script)
 }
 
 #[test]
 fn a_router_that_fails_is_the_failure_of_its_node() {
     let log = antiphon_core::channel::ChannelId(0);
-    let mut play = lost(|graph| graph.on_error_goto("a", "rescue", Some(log)));
-    let log = play.complete()["log"].clone();
+    let mut driver = lost(|graph| graph.on_error_goto("a", "rescue", Some(log)));
+    let log = driver.complete()["log"].clone();
     assert_eq!((&log[0], &log[1]["code"]), (&json!("done"), &json!("internal")));
     assert_eq!(log.as_array().unwrap().len(), 2, "what was merged is not merged again");
-    assert_eq!(play.started, ["a", "rescue"]);
+    assert_eq!(driver.started, ["a", "rescue"]);
 }
 
 #[test]
 fn a_router_that_fails_leaves_no_way_to_follow() {
     let log = antiphon_core::channel::ChannelId(0);
-    let mut play = lost(|graph| graph.on_error_record("a", log));
-    assert_eq!(play.fails().category, Category::Internal);
-    assert_eq!(play.started, ["a"]);
+    let mut driver = lost(|graph| graph.on_error_record("a", log));
+    assert_eq!(driver.fails().category, Category::Internal);
+    assert_eq!(driver.started, ["a"]);
 }
 
 #[test]
@@ -172,17 +174,17 @@ fn a_failure_stops_the_siblings_and_waits_for_them() {
         .fails("a", Category::Tool)
         .writes("slow", "log", json!("late"))
         .takes("slow", crate::support::ms(50));
-    let mut play = play(&graph, script);
-    assert_eq!(play.fails().category, Category::Tool);
-    assert_eq!(play.cancelled.len(), 1);
-    assert_eq!(play.state(), json!({}));
+    let mut driver = driver(&graph, script);
+    assert_eq!(driver.fails().category, Category::Tool);
+    assert_eq!(driver.cancelled.len(), 1);
+    assert_eq!(driver.state(), json!({}));
 }
 
 #[test]
 fn an_outcome_of_another_kind_of_work_is_a_fault() {
     let graph = chain(&["a"]).build().unwrap();
     let script = Script::new().node("a", |_| antiphon_core::task::TaskOutcome::Opened(vec![]));
-    assert_eq!(play(&graph, script).fails().code, "outcome_misplaced");
+    assert_eq!(driver(&graph, script).fails().code, "outcome_misplaced");
 }
 
 #[test]
@@ -198,8 +200,8 @@ fn a_wish_to_stop_is_nobodys_to_handle() {
             _ => graph.on_error_handle("a", "rescue"),
         };
         let script = Script::new().fails("a", Category::Cancelled);
-        let mut play = play(&graph.build().unwrap(), script);
-        assert_eq!(play.fails().category, Category::Cancelled, "{policy}");
-        assert_eq!(play.started, ["a"], "{policy}");
+        let mut driver = driver(&graph.build().unwrap(), script);
+        assert_eq!(driver.fails().category, Category::Cancelled, "{policy}");
+        assert_eq!(driver.started, ["a"], "{policy}");
     }
 }

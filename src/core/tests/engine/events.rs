@@ -9,7 +9,7 @@ use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, RetryPolicy, Seed};
 use serde_json::json;
 
-use crate::support::{BEGIN, Play, Script, chain, fault, nested, options, play};
+use crate::support::{BEGIN, Script, TestDriver, chain, driver, fault, nested, options};
 
 fn kinds_and_paths(events: &[Event]) -> Vec<(EventKind, String)> {
     events.iter().map(|event| (event.kind, event.path.join("/"))).collect()
@@ -19,8 +19,8 @@ fn kinds_and_paths(events: &[Event]) -> Vec<(EventKind, String)> {
 fn a_run_is_reported_from_its_start_to_its_finish() {
     let graph = chain(&["a"]).build().unwrap();
     let script = Script::new().writes("a", "log", json!("a"));
-    let mut play = play(&graph, script);
-    play.complete();
+    let mut driver = driver(&graph, script);
+    driver.complete();
     let expected = [
         (EventKind::RunStarted, ""),
         (EventKind::StateUpdated, ""),
@@ -30,12 +30,15 @@ fn a_run_is_reported_from_its_start_to_its_finish() {
         (EventKind::StateUpdated, ""),
         (EventKind::RunFinished, ""),
     ];
-    assert_eq!(kinds_and_paths(&play.events), expected.map(|(kind, path)| (kind, path.to_owned())));
-    assert_eq!(&*play.events[0].name, "test");
-    assert_eq!(play.events[4].data["wrote"], json!(["log"]));
-    assert_eq!(play.events[5].data["changed"], json!({"log": 1}));
-    assert_eq!(play.events[6].data["outcome"], "completed");
-    assert!(play.events.iter().all(|event| event.at == BEGIN));
+    assert_eq!(
+        kinds_and_paths(&driver.events),
+        expected.map(|(kind, path)| (kind, path.to_owned()))
+    );
+    assert_eq!(&*driver.events[0].name, "test");
+    assert_eq!(driver.events[4].data["wrote"], json!(["log"]));
+    assert_eq!(driver.events[5].data["changed"], json!({"log": 1}));
+    assert_eq!(driver.events[6].data["outcome"], "completed");
+    assert!(driver.events.iter().all(|event| event.at == BEGIN));
 }
 
 #[test]
@@ -43,9 +46,9 @@ fn a_superstep_tells_what_it_changed_and_not_what_others_did() {
     let mut graph = chain(&["a", "b"]);
     graph.channel("x", Reducer::Set);
     let script = Script::new().writes("a", "log", json!("a")).writes("b", "x", json!("four"));
-    let mut play = play(&graph.build().unwrap(), script);
-    play.complete();
-    let updates = play.of_kind(EventKind::StateUpdated).into_iter();
+    let mut driver = driver(&graph.build().unwrap(), script);
+    driver.complete();
+    let updates = driver.of_kind(EventKind::StateUpdated).into_iter();
     let changed: Vec<_> = updates.map(|event| event.data["changed"].clone()).collect();
     assert_eq!(changed, [json!({}), json!({"log": 1}), json!({"x": 4})]);
 }
@@ -59,10 +62,10 @@ fn internal_channels_are_not_named_but_the_keys_of_an_open_state_are() {
         .writes("a", "__extras__", json!({"x": "four", "y": 1}))
         .writes("b", "__extras__", json!({"y": 2}))
         .writes("c", "__note__", json!(true));
-    let mut play = play(&graph.build().unwrap(), script);
-    play.complete();
+    let mut driver = driver(&graph.build().unwrap(), script);
+    driver.complete();
     let data = |kind, key: &str| -> Vec<_> {
-        play.of_kind(kind).into_iter().map(|event| event.data[key].clone()).collect()
+        driver.of_kind(kind).into_iter().map(|event| event.data[key].clone()).collect()
     };
     let changed = data(EventKind::StateUpdated, "changed");
     assert_eq!(changed, [json!({}), json!({"x": 4, "y": 1}), json!({"y": 1}), json!({})]);
@@ -81,12 +84,12 @@ fn failures_pauses_and_retries_are_reported() {
         (_, 0) => TaskOutcome::Ask(json!("?")),
         _ => TaskOutcome::failed(fault(Category::Tool)),
     });
-    let mut play = play(&graph.build().unwrap(), script);
-    let asked = play.pauses();
-    play.run.answer(&asked[0].id, json!("!"), play.now).unwrap();
-    play.fails();
+    let mut driver = driver(&graph.build().unwrap(), script);
+    let asked = driver.pauses();
+    driver.run.answer(&asked[0].id, json!("!"), driver.now).unwrap();
+    driver.fails();
     let of_node: Vec<_> =
-        kinds_and_paths(&play.events).into_iter().filter(|(_, path)| path == "a").collect();
+        kinds_and_paths(&driver.events).into_iter().filter(|(_, path)| path == "a").collect();
     let kinds: Vec<_> = of_node.into_iter().map(|(kind, _)| kind).collect();
     let started = EventKind::NodeStarted;
     let (retry, asks) = (EventKind::Retry, EventKind::Interrupt);
@@ -94,7 +97,7 @@ fn failures_pauses_and_retries_are_reported() {
     let levels =
         [(retry, Level::Warning), (EventKind::Error, Level::Error), (started, Level::Info)];
     for (kind, level) in levels {
-        assert!(play.of_kind(kind).iter().all(|event| event.level == level));
+        assert!(driver.of_kind(kind).iter().all(|event| event.level == level));
     }
 }
 
@@ -103,10 +106,10 @@ fn a_spent_budget_and_a_checkpoint_are_reported() {
     let graph = chain(&["a", "b"]).build().unwrap();
     let limits = Limits { supersteps: Some(1), ..Limits::default() };
     let stored = Options { commits: true, limits, ..options() };
-    let mut play = Play::with(&graph, Script::new(), json!({}), stored);
-    play.go();
-    assert_eq!(play.of_kind(EventKind::Budget)[0].data["dimension"], "supersteps");
-    let checkpoints = play.of_kind(EventKind::Checkpoint);
+    let mut driver = TestDriver::with(&graph, Script::new(), json!({}), stored);
+    driver.go();
+    assert_eq!(driver.of_kind(EventKind::Budget)[0].data["dimension"], "supersteps");
+    let checkpoints = driver.of_kind(EventKind::Checkpoint);
     assert_eq!((&checkpoints[1].data["id"], &checkpoints[1].data["step"]), (&json!(2), &json!(1)));
 }
 
@@ -115,16 +118,16 @@ fn spans_contain_each_other() {
     let mut graph = chain(&[]);
     graph.add_node(nested("sub", chain(&["deep"]).build().unwrap()));
     graph.edge(START, "sub");
-    let mut play = play(&graph.build().unwrap(), Script::new());
-    play.complete();
-    let started = play.of_kind(EventKind::NodeStarted);
+    let mut driver = driver(&graph.build().unwrap(), Script::new());
+    driver.complete();
+    let started = driver.of_kind(EventKind::NodeStarted);
     let (sub, deep) = (started[0], started[1]);
     assert_eq!((sub.path.join("/"), deep.path.join("/")), ("sub".into(), "sub/deep".into()));
     assert_eq!(deep.parent_span_id.as_ref(), Some(&sub.span_id));
-    assert_eq!(sub.parent_span_id.as_ref(), Some(&play.events[0].span_id));
-    let edge = play.of_kind(EventKind::EdgeTaken)[1];
+    assert_eq!(sub.parent_span_id.as_ref(), Some(&driver.events[0].span_id));
+    let edge = driver.of_kind(EventKind::EdgeTaken)[1];
     assert_eq!(edge.path.join("/"), "sub/__start__", "an edge of a nested graph is inside of it");
-    assert!(play.events.iter().all(|event| event.span_id.len() == 16));
+    assert!(driver.events.iter().all(|event| event.span_id.len() == 16));
 }
 
 #[test]
@@ -132,9 +135,9 @@ fn spans_of_two_runs_differ() {
     let graph = chain(&["a"]).build().unwrap();
     let span = |seed| {
         let seeded = Options { seed: Seed::new(seed), ..options() };
-        let mut play = Play::with(&graph, Script::new(), json!({}), seeded);
-        play.complete();
-        play.of_kind(EventKind::NodeStarted)[0].span_id.clone()
+        let mut driver = TestDriver::with(&graph, Script::new(), json!({}), seeded);
+        driver.complete();
+        driver.of_kind(EventKind::NodeStarted)[0].span_id.clone()
     };
     assert_ne!(span(1), span(2));
     assert_eq!(span(1), span(1));
@@ -148,22 +151,23 @@ fn a_host_adds_its_own_events_to_a_tasks_trace() {
         call.run.note(call.task.id, EventKind::Custom, "plain", json!("piece"));
         call.done([])
     });
-    let mut play = play(&graph, script);
-    play.complete();
-    let (custom, plain) = (play.of_kind(EventKind::Custom)[0], play.of_kind(EventKind::Custom)[1]);
+    let mut driver = driver(&graph, script);
+    driver.complete();
+    let (custom, plain) =
+        (driver.of_kind(EventKind::Custom)[0], driver.of_kind(EventKind::Custom)[1]);
     assert_eq!((&*custom.name, &custom.data["done"]), ("progress", &json!(3)));
     assert_eq!((custom.path.join("/"), &plain.data["value"]), ("a".into(), &json!("piece")));
-    assert_eq!(custom.span_id, play.of_kind(EventKind::NodeStarted)[0].span_id);
-    let over = play.tasks[0].id;
-    let before = play.run.event_count();
-    play.run.note(over, EventKind::Custom, "late", json!({}));
-    assert_eq!(play.run.event_count(), before, "an attempt that is over says nothing");
+    assert_eq!(custom.span_id, driver.of_kind(EventKind::NodeStarted)[0].span_id);
+    let over = driver.tasks[0].id;
+    let before = driver.run.event_count();
+    driver.run.note(over, EventKind::Custom, "late", json!({}));
+    assert_eq!(driver.run.event_count(), before, "an attempt that is over says nothing");
 }
 
 #[test]
 fn the_events_of_a_run_within_a_task_continue_its_path_and_spans() {
     let graph = chain(&["inner"]).build().unwrap();
-    let mut within = play(&graph, Script::new());
+    let mut within = driver(&graph, Script::new());
     within.complete();
     let events = within.events.clone();
     let outer = chain(&["a"]).build().unwrap();
@@ -173,23 +177,23 @@ fn the_events_of_a_run_within_a_task_continue_its_path_and_spans() {
         }
         call.done([])
     });
-    let mut play = play(&outer, script);
-    play.complete();
-    let started = play.of_kind(EventKind::NodeStarted);
+    let mut driver = driver(&outer, script);
+    driver.complete();
+    let started = driver.of_kind(EventKind::NodeStarted);
     assert_eq!(started[1].path.join("/"), "a/inner");
-    let run = play.of_kind(EventKind::RunStarted)[1];
+    let run = driver.of_kind(EventKind::RunStarted)[1];
     assert_eq!(
         (run.path.join("/"), &run.parent_span_id),
         ("a".into(), &Some(started[0].span_id.clone()))
     );
     assert_eq!(started[1].parent_span_id.as_ref(), Some(&run.span_id));
-    let seen: Vec<_> = play.events.iter().map(|event| event.seq).collect();
-    assert_eq!(seen, (1..=play.run.event_count()).collect::<Vec<_>>(), "no gap, no repetition");
-    let over = play.tasks[0].id;
-    let before = play.run.event_count();
-    let late = play.events[0].clone();
-    play.run.relay(over, late);
-    assert_eq!(play.run.event_count(), before, "an attempt that is over says nothing");
+    let seen: Vec<_> = driver.events.iter().map(|event| event.seq).collect();
+    assert_eq!(seen, (1..=driver.run.event_count()).collect::<Vec<_>>(), "no gap, no repetition");
+    let over = driver.tasks[0].id;
+    let before = driver.run.event_count();
+    let late = driver.events[0].clone();
+    driver.run.relay(over, late);
+    assert_eq!(driver.run.event_count(), before, "an attempt that is over says nothing");
 }
 
 #[test]
@@ -224,10 +228,10 @@ fn only_pieces_of_a_reply_may_be_dropped() {
 #[test]
 fn an_event_survives_its_own_json() {
     let graph = chain(&["a"]).build().unwrap();
-    let mut play = play(&graph, Script::new());
-    play.complete();
-    let text = serde_json::to_string(&play.events).unwrap();
-    assert_eq!(serde_json::from_str::<Vec<Event>>(&text).unwrap(), play.events);
+    let mut driver = driver(&graph, Script::new());
+    driver.complete();
+    let text = serde_json::to_string(&driver.events).unwrap();
+    assert_eq!(serde_json::from_str::<Vec<Event>>(&text).unwrap(), driver.events);
 }
 
 #[test]
@@ -240,11 +244,11 @@ fn an_agent_without_tools_asks_its_model_once() {
     });
     graph.edge(START, "agent");
     let script = Script::new().node("agent", |call| crate::support::agent(call, &["hello"]));
-    let mut play = play(&graph.build().unwrap(), script);
-    assert_eq!(play.complete(), json!({"log": ["hello"]}));
-    assert_eq!(play.of_kind(EventKind::ModelCall)[0].data["turn"], 1);
-    assert_eq!(play.of_kind(EventKind::ModelReply)[0].data["model"], "scripted");
-    let spent = play.run.budget().spent();
+    let mut driver = driver(&graph.build().unwrap(), script);
+    assert_eq!(driver.complete(), json!({"log": ["hello"]}));
+    assert_eq!(driver.of_kind(EventKind::ModelCall)[0].data["turn"], 1);
+    assert_eq!(driver.of_kind(EventKind::ModelReply)[0].data["model"], "scripted");
+    let spent = driver.run.budget().spent();
     assert_eq!((spent.model_calls, spent.usage.input_tokens), (1, 10));
 }
 
@@ -268,8 +272,8 @@ fn agents_spend_the_runs_calls_of_the_model() {
     graph.node("wrap up");
     graph.on_budget("wrap up");
     let limits = Limits { model_calls: Some(3), ..Limits::default() };
-    let mut play = Play::new(&graph.build().unwrap(), script, json!({}), limits);
-    assert_eq!(play.complete(), json!({"log": ["said", "said", "said", "wrapped up"]}));
-    assert_eq!(play.run.budget().spent().model_calls, 3);
-    assert_eq!(play.of_kind(EventKind::ModelCall).len(), 3);
+    let mut driver = TestDriver::new(&graph.build().unwrap(), script, json!({}), limits);
+    assert_eq!(driver.complete(), json!({"log": ["said", "said", "said", "wrapped up"]}));
+    assert_eq!(driver.run.budget().spent().model_calls, 3);
+    assert_eq!(driver.of_kind(EventKind::ModelCall).len(), 3);
 }

@@ -6,7 +6,7 @@ use antiphon_core::event::EventKind;
 use antiphon_core::graph::{Graph, NodePolicy, START};
 use serde_json::{Value, json};
 
-use crate::support::{Script, chain, choose, fan, name, play, policy};
+use crate::support::{Script, chain, choose, driver, fan, name, policy};
 
 #[test]
 fn a_join_waits_for_all_of_its_sources() {
@@ -14,10 +14,10 @@ fn a_join_waits_for_all_of_its_sources() {
     graph.node("more");
     graph.node("both");
     graph.edge("slow", "more").join(&["quick", "more"], "both");
-    let mut play = play(&graph.build().unwrap(), Script::new());
-    play.complete();
-    assert_eq!(play.started, ["quick", "slow", "more", "both"]);
-    let edges = play.of_kind(EventKind::EdgeTaken);
+    let mut driver = driver(&graph.build().unwrap(), Script::new());
+    driver.complete();
+    assert_eq!(driver.started, ["quick", "slow", "more", "both"]);
+    let edges = driver.of_kind(EventKind::EdgeTaken);
     assert!(edges.iter().any(|edge| edge.data.get("label") == Some(&json!("join"))));
 }
 
@@ -32,9 +32,9 @@ fn a_join_fires_once_per_completed_set_and_is_armed_again() {
     let script = Script::new().writes("both", "count", json!(1)).router(0, |view| {
         choose([name(if view.named("count") == Some(&json!(3)) { "__end__" } else { "hub" })])
     });
-    let mut play = play(&graph.build().unwrap(), script);
-    assert_eq!(play.complete()["count"], 3);
-    assert_eq!(play.started.iter().filter(|name| *name == "both").count(), 3);
+    let mut driver = driver(&graph.build().unwrap(), script);
+    assert_eq!(driver.complete()["count"], 3);
+    assert_eq!(driver.started.iter().filter(|name| *name == "both").count(), 3);
 }
 
 #[test]
@@ -47,9 +47,9 @@ fn a_source_that_runs_twice_counts_once() {
     };
     graph.branch("a", "twice", 0, None);
     let script = Script::new().router(0, turns).writes("b", "log", json!("b"));
-    let mut play = play(&graph.build().unwrap(), script);
-    play.complete();
-    assert_eq!(play.started.iter().filter(|name| *name == "both").count(), 1);
+    let mut driver = driver(&graph.build().unwrap(), script);
+    driver.complete();
+    assert_eq!(driver.started.iter().filter(|name| *name == "both").count(), 1);
 }
 
 #[test]
@@ -58,9 +58,9 @@ fn a_source_that_goes_elsewhere_does_not_count() {
     graph.node("both");
     graph.join(&["a", "b"], "both");
     let script = Script::new().node("a", |call| call.route(Route::Only(vec![])));
-    let mut play = play(&graph.build().unwrap(), script);
-    play.complete();
-    assert_eq!(play.started, ["a", "b"]);
+    let mut driver = driver(&graph.build().unwrap(), script);
+    driver.complete();
+    assert_eq!(driver.started, ["a", "b"]);
 }
 
 #[test]
@@ -69,9 +69,9 @@ fn the_start_may_be_a_source() {
     graph.node("a");
     graph.node("b");
     graph.edge(START, "a").join(&[START, "a"], "b");
-    let mut play = play(&graph.build().unwrap(), Script::new());
-    play.complete();
-    assert_eq!(play.started, ["a", "b"]);
+    let mut driver = driver(&graph.build().unwrap(), Script::new());
+    driver.complete();
+    assert_eq!(driver.started, ["a", "b"]);
 }
 
 #[test]
@@ -79,9 +79,9 @@ fn a_deferred_node_runs_once_when_nothing_else_is_left() {
     let mut graph = chain(&["a", "b", "c"]);
     graph.add_node(policy(NodePolicy { deferred: true, ..NodePolicy::default() }, "last"));
     graph.edge(START, "last").edge("a", "last").edge("c", "last");
-    let mut play = play(&graph.build().unwrap(), Script::new());
-    play.complete();
-    assert_eq!(play.started, ["a", "b", "c", "last"]);
+    let mut driver = driver(&graph.build().unwrap(), Script::new());
+    driver.complete();
+    assert_eq!(driver.started, ["a", "b", "c", "last"]);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn what_a_deferred_node_leads_to_runs_as_usual() {
     graph.add_node(policy(NodePolicy { deferred: true, ..NodePolicy::default() }, "last"));
     graph.node("after");
     graph.edge(START, "last").edge("last", "after");
-    let mut play = play(&graph.build().unwrap(), Script::new());
-    play.complete();
-    assert_eq!(play.started, ["a", "last", "after"]);
+    let mut driver = driver(&graph.build().unwrap(), Script::new());
+    driver.complete();
+    assert_eq!(driver.started, ["a", "last", "after"]);
 }

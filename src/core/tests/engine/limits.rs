@@ -11,7 +11,7 @@ use antiphon_core::model::Usage;
 use antiphon_core::task::TaskOutcome;
 use serde_json::{Value, json};
 
-use crate::support::{Call, Play, Script, chain, fan, nested};
+use crate::support::{Call, Script, TestDriver, chain, fan, nested};
 
 fn calls(call: &mut Call<'_>) -> TaskOutcome<Value> {
     match call.model() {
@@ -36,13 +36,13 @@ fn five(on_budget: bool) -> (Arc<Graph<Value>>, Script) {
 fn three_calls_of_five_lead_to_the_budget_edge_after_the_third() {
     let (graph, script) = five(true);
     let limits = Limits { model_calls: Some(3), ..Limits::default() };
-    let mut play = Play::new(&graph, script, json!({}), limits);
-    assert_eq!(play.complete(), json!({"log": ["called", "called", "called", "wrapped up"]}));
-    assert_eq!(play.started, ["one", "two", "three", "four", "wrap up"]);
+    let mut driver = TestDriver::new(&graph, script, json!({}), limits);
+    assert_eq!(driver.complete(), json!({"log": ["called", "called", "called", "wrapped up"]}));
+    assert_eq!(driver.started, ["one", "two", "three", "four", "wrap up"]);
     let usage = Usage { input_tokens: 30, output_tokens: 3 };
     let expected = BudgetUsage { supersteps: 5, model_calls: 3, usage, ..BudgetUsage::default() };
-    assert_eq!(play.run.budget().spent(), &expected);
-    let budget = play.of_kind(EventKind::Budget);
+    assert_eq!(driver.run.budget().spent(), &expected);
+    let budget = driver.of_kind(EventKind::Budget);
     assert_eq!(budget.len(), 1);
     assert_eq!(budget[0].data["dimension"], "model_calls");
 }
@@ -51,10 +51,10 @@ fn three_calls_of_five_lead_to_the_budget_edge_after_the_third() {
 fn without_a_budget_edge_the_run_ends_with_what_is_done() {
     let (graph, script) = five(false);
     let limits = Limits { model_calls: Some(3), ..Limits::default() };
-    let mut play = Play::new(&graph, script, json!({}), limits);
-    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::ModelCalls));
-    assert_eq!(play.state(), json!({"log": ["called", "called", "called"]}));
-    assert_eq!(play.events.last().unwrap().data["outcome"], "budget");
+    let mut driver = TestDriver::new(&graph, script, json!({}), limits);
+    assert_eq!(driver.ends(), Ending::Budget(BudgetDimension::ModelCalls));
+    assert_eq!(driver.state(), json!({"log": ["called", "called", "called"]}));
+    assert_eq!(driver.events.last().unwrap().data["outcome"], "budget");
 }
 
 #[test]
@@ -64,9 +64,9 @@ fn tokens_are_counted_after_the_fact_and_stop_the_next_call() {
         Limits { input_tokens: Some(15), ..Limits::default() },
         Limits { output_tokens: Some(2), ..Limits::default() },
     ] {
-        let mut play = Play::new(&graph, script.clone(), json!({}), limits);
-        play.complete();
-        assert_eq!(play.run.budget().spent().model_calls, 2);
+        let mut driver = TestDriver::new(&graph, script.clone(), json!({}), limits);
+        driver.complete();
+        assert_eq!(driver.run.budget().spent().model_calls, 2);
     }
 }
 
@@ -74,9 +74,10 @@ fn tokens_are_counted_after_the_fact_and_stop_the_next_call() {
 fn a_loop_without_end_is_stopped_after_a_thousand_supersteps() {
     let mut graph = chain(&["a"]);
     graph.edge("a", "a");
-    let mut play = Play::new(&graph.build().unwrap(), Script::new(), json!({}), Limits::default());
-    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::Supersteps));
-    assert_eq!((play.run.supersteps(), play.started.len()), (1000, 1000));
+    let mut driver =
+        TestDriver::new(&graph.build().unwrap(), Script::new(), json!({}), Limits::default());
+    assert_eq!(driver.ends(), Ending::Budget(BudgetDimension::Supersteps));
+    assert_eq!((driver.run.supersteps(), driver.started.len()), (1000, 1000));
 }
 
 #[test]
@@ -85,11 +86,11 @@ fn what_follows_a_budget_edge_is_bounded_too() {
     graph.node("wrap up");
     graph.edge("a", "a").edge("wrap up", "a").on_budget("wrap up");
     let limits = Limits { supersteps: Some(5), ..Limits::default() };
-    let mut play = Play::new(&graph.build().unwrap(), Script::new(), json!({}), limits);
-    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::Supersteps));
+    let mut driver = TestDriver::new(&graph.build().unwrap(), Script::new(), json!({}), limits);
+    assert_eq!(driver.ends(), Ending::Budget(BudgetDimension::Supersteps));
     let grace = 3;
-    assert_eq!(play.started.len(), 5 + grace, "as many as there are nodes");
-    assert_eq!(play.run.budget().spent().supersteps, 8);
+    assert_eq!(driver.started.len(), 5 + grace, "as many as there are nodes");
+    assert_eq!(driver.run.budget().spent().supersteps, 8);
 }
 
 #[test]
@@ -99,8 +100,8 @@ fn a_budget_edge_may_lead_to_a_graph() {
     graph.edge("a", "a").on_budget("wrap up");
     let limits = Limits { supersteps: Some(2), ..Limits::default() };
     let script = Script::new().writes("two", "log", json!("wrapped up"));
-    let mut play = Play::new(&graph.build().unwrap(), script, json!({}), limits);
-    assert_eq!(play.complete(), json!({"log": ["wrapped up"]}));
+    let mut driver = TestDriver::new(&graph.build().unwrap(), script, json!({}), limits);
+    assert_eq!(driver.complete(), json!({"log": ["wrapped up"]}));
 }
 
 #[test]
@@ -113,9 +114,9 @@ fn nested_budget_edges_do_not_feed_each_other_for_ever() {
     graph.node("last");
     graph.edge(START, "sub").edge("sub", "sub").edge("last", "sub").on_budget("last");
     let limits = Limits { supersteps: Some(10), ..Limits::default() };
-    let mut play = Play::new(&graph.build().unwrap(), Script::new(), json!({}), limits);
-    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::Supersteps));
-    assert!(play.run.budget().spent().supersteps < 40);
+    let mut driver = TestDriver::new(&graph.build().unwrap(), Script::new(), json!({}), limits);
+    assert_eq!(driver.ends(), Ending::Budget(BudgetDimension::Supersteps));
+    assert!(driver.run.budget().spent().supersteps < 40);
 }
 
 #[test]
@@ -131,9 +132,9 @@ fn the_budget_edge_is_taken_once_for_each_dimension() {
         Ok(()) => call.done([]),
         Err(fault) => TaskOutcome::failed(fault),
     });
-    let mut play = Play::new(&graph.build().unwrap(), script, json!({}), limits);
-    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::ToolCalls));
-    assert_eq!(play.started, ["a", "b", "wrap up", "wrap up"]);
+    let mut driver = TestDriver::new(&graph.build().unwrap(), script, json!({}), limits);
+    assert_eq!(driver.ends(), Ending::Budget(BudgetDimension::ToolCalls));
+    assert_eq!(driver.started, ["a", "b", "wrap up", "wrap up"]);
 }
 
 #[test]
@@ -148,9 +149,9 @@ fn what_was_done_beside_the_one_that_ran_out_is_merged() {
         "log",
         json!("wrapped up"),
     );
-    let mut play = Play::new(&graph.build().unwrap(), script, json!({}), limits);
-    assert_eq!(play.complete(), json!({"log": ["done", "wrapped up"]}));
-    assert_eq!(play.started, ["done", "spends", "wrap up"]);
+    let mut driver = TestDriver::new(&graph.build().unwrap(), script, json!({}), limits);
+    assert_eq!(driver.complete(), json!({"log": ["done", "wrapped up"]}));
+    assert_eq!(driver.started, ["done", "spends", "wrap up"]);
 }
 
 #[test]
@@ -165,8 +166,8 @@ fn a_merge_that_fails_on_the_way_to_the_budget_edge_still_gets_there() {
         .writes("odd", "list", json!("no list"))
         .node("spends", calls)
         .writes("wrap up", "log", json!("wrapped up"));
-    let mut play = Play::new(&graph.build().unwrap(), script, json!({}), limits);
-    let state = play.complete();
+    let mut driver = TestDriver::new(&graph.build().unwrap(), script, json!({}), limits);
+    let state = driver.complete();
     assert_eq!(state["log"], json!(["wrapped up"]));
     assert_eq!(state["error"][0]["code"], "write_unmergeable");
 }
@@ -178,8 +179,8 @@ fn a_policy_for_failures_also_takes_a_spent_budget_where_there_is_no_edge() {
     graph.node("wrap up");
     graph.on_error_goto("two", "wrap up", None);
     let limits = Limits { model_calls: Some(1), ..Limits::default() };
-    let mut play = Play::new(&graph.build().unwrap(), script, json!({}), limits);
-    assert_eq!(play.complete(), json!({"log": ["called", "wrapped up"]}));
+    let mut driver = TestDriver::new(&graph.build().unwrap(), script, json!({}), limits);
+    assert_eq!(driver.complete(), json!({"log": ["called", "wrapped up"]}));
 }
 
 #[test]

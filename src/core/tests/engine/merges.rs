@@ -6,10 +6,10 @@ use antiphon_core::graph::{Graph, START};
 use antiphon_core::{Fault, FaultCode};
 use serde_json::{Value, json};
 
-use crate::support::{Play, Script, chain, play};
+use crate::support::{Script, TestDriver, chain, driver};
 
 /// A chain of nodes that each do one thing to the channel `x`.
-fn written(channel: Channel<Value>, ops: Vec<WriteOp<Value>>) -> Play {
+fn written(channel: Channel<Value>, ops: Vec<WriteOp<Value>>) -> TestDriver {
     let names: Vec<String> = (0..ops.len()).map(|place| format!("n{place}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut graph = chain(&names);
@@ -17,7 +17,7 @@ fn written(channel: Channel<Value>, ops: Vec<WriteOp<Value>>) -> Play {
     let script = names.iter().zip(ops).fold(Script::new(), |script, (name, op)| {
         script.node(name, move |call| call.op("x", op.clone()))
     });
-    play(&graph.build().unwrap(), script)
+    driver(&graph.build().unwrap(), script)
 }
 
 fn channel(merge: Reducer, default: Option<Value>) -> Channel<Value> {
@@ -138,8 +138,8 @@ fn a_reset_clears_to_the_default_and_merges_of_the_same_step_follow() {
         .node("adds", |call| call.done([("x", json!(1))]))
         .node("resets", |call| call.op("x", WriteOp::Reset));
     let graph = graph.build().unwrap();
-    let mut play = Play::new(&graph, script, json!({"x": 9}), Limits::default());
-    assert_eq!(play.complete()["x"], json!([0, 1]));
+    let mut driver = TestDriver::new(&graph, script, json!({"x": 9}), Limits::default());
+    assert_eq!(driver.complete()["x"], json!([0, 1]));
     let gone = written(channel(Reducer::Set, None), vec![WriteOp::Merge(json!(1)), WriteOp::Reset])
         .complete();
     assert_eq!(gone, json!({}), "without a default the key is absent again");
@@ -153,7 +153,7 @@ fn a_replacement_stands_against_merges_of_the_same_step() {
         .node("a", |call| call.done([("x", json!(1))]))
         .node("b", |call| call.op("x", WriteOp::Replace(json!(["only"]))))
         .node("c", |call| call.done([("x", json!(3))]));
-    assert_eq!(play(&graph.build().unwrap(), script).complete(), json!({"x": ["only"]}));
+    assert_eq!(driver(&graph.build().unwrap(), script).complete(), json!({"x": ["only"]}));
 }
 
 #[test]
@@ -163,9 +163,9 @@ fn a_foreign_rule_is_asked_in_order_and_sees_what_it_has_made() {
         .writes("a", "x", json!("a"))
         .writes("b", "x", json!("b"))
         .reducer(4, |old, new| Ok(json!([old.unwrap_or_default(), new])));
-    let mut play = play(&graph, script);
-    play.finish = crate::support::Finish::Backwards;
-    assert_eq!(play.complete(), json!({"x": [[null, "a"], "b"]}));
+    let mut driver = driver(&graph, script);
+    driver.finish = crate::support::Finish::Backwards;
+    assert_eq!(driver.complete(), json!({"x": [[null, "a"], "b"]}));
 }
 
 #[test]
@@ -177,8 +177,8 @@ fn a_foreign_rule_begins_at_the_default_after_a_reset() {
         .node("b", |call| call.op("x", WriteOp::Reset))
         .reducer(0, |old, new| Ok(json!(old.unwrap().as_i64().unwrap() + new.as_i64().unwrap())));
     let graph = graph.build().unwrap();
-    let mut play = Play::new(&graph, script, json!({"x": 5}), Limits::default());
-    assert_eq!(play.complete(), json!({"x": 101}));
+    let mut driver = TestDriver::new(&graph, script, json!({"x": 5}), Limits::default());
+    assert_eq!(driver.complete(), json!({"x": 101}));
 }
 
 #[test]
@@ -205,9 +205,9 @@ fn the_input_of_a_run_is_checked_like_any_write() {
     let mut graph = chain(&["a"]);
     graph.add_channel(Channel { kind: ValueKind::Text, ..channel(Reducer::Set, None) });
     let graph = graph.build().unwrap();
-    let mut play = Play::new(&graph, Script::new(), json!({"x": 1}), Limits::default());
-    assert_eq!(play.fails().code, "write_mistyped");
-    assert!(play.started.is_empty());
+    let mut driver = TestDriver::new(&graph, Script::new(), json!({"x": 1}), Limits::default());
+    assert_eq!(driver.fails().code, "write_mistyped");
+    assert!(driver.started.is_empty());
 }
 
 #[test]
@@ -225,5 +225,5 @@ fn a_channel_that_does_not_exist_is_an_error() {
         update.writes.push(antiphon_core::channel::Write::merge(nowhere, json!(1)));
         antiphon_core::task::TaskOutcome::Done(update)
     });
-    assert_eq!(play(&graph, script).fails().code, "state_key_unknown");
+    assert_eq!(driver(&graph, script).fails().code, "state_key_unknown");
 }

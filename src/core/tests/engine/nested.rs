@@ -14,7 +14,7 @@ use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Jitter, RetryPolicy};
 use serde_json::{Value, json};
 
-use crate::support::{BEGIN, End, Finish, Play, Script, chain, choose, nested, play, send};
+use crate::support::{BEGIN, End, Finish, Script, TestDriver, chain, choose, driver, nested, send};
 
 /// `inner` as the node `sub` of a graph that shares `log` and `x` with it.
 fn around(inner: Arc<Graph<Value>>, policy: NodePolicy) -> GraphBuilder<Value> {
@@ -35,9 +35,9 @@ fn inner(names: &[&str]) -> GraphBuilder<Value> {
     graph
 }
 
-fn played(graph: &mut GraphBuilder<Value>, script: Script, input: Value) -> Play {
+fn new_driver(graph: &mut GraphBuilder<Value>, script: Script, input: Value) -> TestDriver {
     let graph = std::mem::replace(graph, Graph::builder("")).build().unwrap();
-    Play::new(&graph, script, input, Limits::default())
+    TestDriver::new(&graph, script, input, Limits::default())
 }
 
 #[test]
@@ -47,10 +47,10 @@ fn channels_of_equal_name_pass_values_in_and_out() {
         call.done([("log", json!("deep")), ("x", json!(2)), ("private", json!(3))])
     });
     let mut graph = around(inner(&["deep"]).build().unwrap(), NodePolicy::default());
-    let mut play = played(&mut graph, script, json!({"log": "in", "x": 1, "outer": 0}));
-    let state = play.complete();
+    let mut driver = new_driver(&mut graph, script, json!({"log": "in", "x": 1, "outer": 0}));
+    let state = driver.complete();
     assert_eq!(state, json!({"log": ["in", "deep"], "x": 2, "outer": 0}));
-    assert_eq!(play.started, ["sub/deep"]);
+    assert_eq!(driver.started, ["sub/deep"]);
 }
 
 #[test]
@@ -61,8 +61,8 @@ fn only_what_it_wrote_itself_is_handed_back() {
     let script = Script::new()
         .writes("deep", "private", json!(1))
         .node("beside", |call| call.done([("x", json!("beside")), ("log", json!("beside"))]));
-    let mut play = played(&mut graph, script, json!({"x": "in", "log": "in"}));
-    assert_eq!(play.complete(), json!({"x": "beside", "log": ["in", "beside"]}));
+    let mut driver = new_driver(&mut graph, script, json!({"x": "in", "log": "in"}));
+    assert_eq!(driver.complete(), json!({"x": "beside", "log": ["in", "beside"]}));
 }
 
 #[test]
@@ -71,9 +71,9 @@ fn full_output_hands_back_all_it_holds() {
     within.semantics(Semantics { full_output: true, ..Semantics::default() });
     let script = Script::new().writes("deep", "log", json!("deep"));
     let mut graph = around(within.build().unwrap(), NodePolicy::default());
-    let mut play = played(&mut graph, script, json!({"log": "in", "x": 1}));
+    let mut driver = new_driver(&mut graph, script, json!({"log": "in", "x": 1}));
     let log = json!(["in", ["in", "deep"]]);
-    assert_eq!(play.complete(), json!({"log": log, "x": 1}), "the list is added as a part");
+    assert_eq!(driver.complete(), json!({"log": log, "x": 1}), "the list is added as a part");
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn full_output_does_not_write_again_what_is_written_once() {
     graph.channel("question", Reducer::Once);
     graph.add_node(nested("sub", within.build().unwrap()));
     graph.edge(START, "sub");
-    let mut play = played(&mut graph, Script::new(), json!({"question": "why"}));
-    assert_eq!(play.complete(), json!({"question": "why"}));
+    let mut driver = new_driver(&mut graph, Script::new(), json!({"question": "why"}));
+    assert_eq!(driver.complete(), json!({"question": "why"}));
 }
 
 #[test]
@@ -105,7 +105,10 @@ fn a_loop_inside_hands_back_each_part_once_and_the_last_of_what_is_set() {
         });
     let mut graph = around(within.build().unwrap(), NodePolicy::default());
     graph.semantics(Semantics { exclusive: true, ..Semantics::default() });
-    assert_eq!(played(&mut graph, script, json!({})).complete(), json!({"x": 3, "log": [1, 2, 3]}));
+    assert_eq!(
+        new_driver(&mut graph, script, json!({})).complete(),
+        json!({"x": 3, "log": [1, 2, 3]})
+    );
 }
 
 #[test]
@@ -120,7 +123,10 @@ fn what_it_resets_or_replaces_arrives_as_it_stands_inside() {
             .writes("adds", "log", json!("after"));
         let mut graph =
             around(inner(&["before", "clears", "adds"]).build().unwrap(), NodePolicy::default());
-        assert_eq!(played(&mut graph, script, json!({"log": "in"})).complete()["log"], expected);
+        assert_eq!(
+            new_driver(&mut graph, script, json!({"log": "in"})).complete()["log"],
+            expected
+        );
     }
 }
 
@@ -133,10 +139,10 @@ fn what_is_sent_to_it_is_its_input() {
     let script = Script::new()
         .router(0, |_| choose([1, 2].map(|x| send("sub", json!({"x": x, "unknown": 0})))))
         .node("deep", |call| call.done([("log", json!([call.get("x"), call.get("log")]))]));
-    let mut play = played(&mut graph, script, json!({"log": "in"}));
-    play.finish = Finish::Backwards;
-    assert_eq!(play.complete()["log"], json!(["in", [1, null], [2, null]]));
-    let mut deep = play.started.clone();
+    let mut driver = new_driver(&mut graph, script, json!({"log": "in"}));
+    driver.finish = Finish::Backwards;
+    assert_eq!(driver.complete()["log"], json!(["in", [1, null], [2, null]]));
+    let mut deep = driver.started.clone();
     deep.sort();
     assert_eq!(deep, ["hub", "sub#0/deep", "sub#1/deep"]);
 }
@@ -152,12 +158,12 @@ fn its_failure_is_the_nodes_failure_to_retry_and_to_handle() {
     graph.channel("error", Reducer::Set);
     graph.on_error_record("sub", antiphon_core::channel::ChannelId(3));
     let script = Script::new().writes("before", "log", json!("x")).fails("deep", Category::Timeout);
-    let mut play = played(&mut graph, script, json!({}));
-    let state = play.complete();
+    let mut driver = new_driver(&mut graph, script, json!({}));
+    let state = driver.complete();
     assert_eq!(state["error"]["category"], "timeout");
     assert_eq!(state.get("log"), None, "what a failed attempt wrote is not handed back");
-    assert_eq!(play.started, ["sub/before", "sub/deep", "sub/before", "sub/deep"]);
-    assert_eq!(play.of_kind(EventKind::Retry).len(), 1);
+    assert_eq!(driver.started, ["sub/before", "sub/deep", "sub/before", "sub/deep"]);
+    assert_eq!(driver.of_kind(EventKind::Retry).len(), 1);
 }
 
 #[test]
@@ -173,16 +179,16 @@ fn a_node_may_speak_for_its_graph() {
         ));
         TaskOutcome::Escalate(update)
     });
-    let mut play = played(&mut graph, script, json!({}));
-    assert_eq!(play.complete(), json!({"outer": "spoken"}));
-    assert_eq!(play.started, ["sub/deep", "after"]);
+    let mut driver = new_driver(&mut graph, script, json!({}));
+    assert_eq!(driver.complete(), json!({"outer": "spoken"}));
+    assert_eq!(driver.started, ["sub/deep", "after"]);
 }
 
 #[test]
 fn a_node_of_the_runs_own_graph_has_nobody_to_speak_to() {
     let graph = chain(&["a"]).build().unwrap();
     let script = Script::new().node("a", |_| TaskOutcome::Escalate(Update::default()));
-    assert_eq!(play(&graph, script).fails().code, "parent_missing");
+    assert_eq!(driver(&graph, script).fails().code, "parent_missing");
 }
 
 #[test]
@@ -195,14 +201,14 @@ fn cancelling_reaches_every_depth() {
     let script = Script::new()
         .takes("deepest", crate::support::ms(1000))
         .takes("beside", crate::support::ms(1000));
-    let mut play = played(&mut graph, script, json!({}));
-    play.step();
-    play.step();
-    assert_eq!(play.started.len(), 2, "{:?}", play.started);
-    play.run.cancel("stop", play.now);
-    assert_eq!(play.ends(), Ending::Cancelled("stop".into()));
-    assert_eq!(play.cancelled.len(), 2);
-    assert_eq!(play.now, BEGIN);
+    let mut driver = new_driver(&mut graph, script, json!({}));
+    driver.step();
+    driver.step();
+    assert_eq!(driver.started.len(), 2, "{:?}", driver.started);
+    driver.run.cancel("stop", driver.now);
+    assert_eq!(driver.ends(), Ending::Cancelled("stop".into()));
+    assert_eq!(driver.cancelled.len(), 2);
+    assert_eq!(driver.now, BEGIN);
 }
 
 #[test]
@@ -219,10 +225,10 @@ fn its_limits_narrow_those_around_it() {
     let script = ["one", "two", "three", "outside"]
         .iter()
         .fold(Script::new(), |script, name| script.node(name, calls));
-    let mut play = played(&mut graph, script, json!({}));
-    play.complete();
-    assert_eq!(play.started, ["sub/one", "sub/two", "sub/three", "outside"]);
-    let spent = play.run.budget().spent();
+    let mut driver = new_driver(&mut graph, script, json!({}));
+    driver.complete();
+    assert_eq!(driver.started, ["sub/one", "sub/two", "sub/three", "outside"]);
+    let spent = driver.run.budget().spent();
     assert_eq!((spent.model_calls, spent.usage.input_tokens), (3, 30), "the run has room left");
 }
 
@@ -231,14 +237,14 @@ fn its_supersteps_count_for_the_run_and_for_its_own_limit() {
     let limits = Limits { supersteps: Some(2), ..Limits::default() };
     let within = inner(&["one", "two", "three"]).build().unwrap();
     let mut graph = around(Arc::clone(&within), NodePolicy { limits, ..NodePolicy::default() });
-    let mut play = played(&mut graph, Script::new(), json!({}));
-    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::Supersteps));
-    assert_eq!(play.started, ["sub/one", "sub/two"]);
-    assert_eq!(play.run.budget().spent().supersteps, 3);
+    let mut driver = new_driver(&mut graph, Script::new(), json!({}));
+    assert_eq!(driver.ends(), Ending::Budget(BudgetDimension::Supersteps));
+    assert_eq!(driver.started, ["sub/one", "sub/two"]);
+    assert_eq!(driver.run.budget().spent().supersteps, 3);
     let mut graph = around(within, NodePolicy::default());
-    let mut play = played(&mut graph, Script::new(), json!({}));
-    play.complete();
-    assert_eq!((play.run.budget().spent().supersteps, play.run.supersteps()), (4, 1));
+    let mut driver = new_driver(&mut graph, Script::new(), json!({}));
+    driver.complete();
+    assert_eq!((driver.run.budget().spent().supersteps, driver.run.supersteps()), (4, 1));
 }
 
 #[test]
@@ -249,9 +255,9 @@ fn a_spent_budget_leads_to_the_inner_edge_first() {
     let limits = Limits { supersteps: Some(1), ..Limits::default() };
     let mut graph = around(within.build().unwrap(), NodePolicy { limits, ..NodePolicy::default() });
     let script = Script::new().writes("wrap up", "log", json!("short"));
-    let mut play = played(&mut graph, script, json!({}));
-    assert_eq!(play.complete(), json!({"log": ["short"]}));
-    assert_eq!(play.started, ["sub/one", "sub/wrap up"]);
+    let mut driver = new_driver(&mut graph, script, json!({}));
+    assert_eq!(driver.complete(), json!({"log": ["short"]}));
+    assert_eq!(driver.started, ["sub/one", "sub/wrap up"]);
 }
 
 #[test]
@@ -264,13 +270,13 @@ fn a_deep_nest_runs_and_is_cancelled_without_overflow() {
         graph = outer.build().unwrap();
     }
     let script = Script::new().writes("deep", "log", json!("found"));
-    let mut play = play(&graph, script.clone());
-    assert_eq!(play.complete(), json!({"log": ["found"]}));
-    let mut play = crate::support::play(&graph, script.never_ends("deep"));
-    play.go();
-    play.run.cancel("stop", play.now);
-    play.go();
-    assert_eq!(play.cancelled.len(), 1);
+    let mut driver = driver(&graph, script.clone());
+    assert_eq!(driver.complete(), json!({"log": ["found"]}));
+    let mut driver = crate::support::driver(&graph, script.never_ends("deep"));
+    driver.go();
+    driver.run.cancel("stop", driver.now);
+    driver.go();
+    assert_eq!(driver.cancelled.len(), 1);
 }
 
 #[test]
@@ -285,7 +291,7 @@ fn a_scope_knows_its_location_parent_and_graph() {
         assert_eq!(call.run.graph(scope).unwrap().name(), "chain");
         call.done([])
     });
-    played(&mut graph, script, json!({})).complete();
+    new_driver(&mut graph, script, json!({})).complete();
 }
 
 /// `inner` within that many graphs without limits.
@@ -299,10 +305,10 @@ fn deep(mut inner: Arc<Graph<Value>>, levels: usize) -> Arc<Graph<Value>> {
 #[test]
 fn no_scope_copies_the_path_to_it() {
     let graph = deep(inner(&["deep"]).build().unwrap(), 200);
-    let mut play = play(&graph, Script::new().never_ends("deep"));
-    play.run = Run::new(Arc::clone(&graph), Vec::new(), Options::default(), play.now);
-    assert!(matches!(play.go(), End::Stuck));
-    assert_eq!(play.tasks.len(), 1);
+    let mut driver = driver(&graph, Script::new().never_ends("deep"));
+    driver.run = Run::new(Arc::clone(&graph), Vec::new(), Options::default(), driver.now);
+    assert!(matches!(driver.go(), End::Stuck));
+    assert_eq!(driver.tasks.len(), 1);
     let name = &graph.nodes().last().unwrap().name;
     // The node itself, and its key in the index of names.
     assert_eq!(Arc::strong_count(name), 2);
@@ -322,7 +328,7 @@ fn limits_reach_through_nested_graphs_that_have_none() {
         assert_eq!(spent.details["dimension"], "tool_calls");
         call.done([])
     });
-    play(&graph, script).complete();
+    driver(&graph, script).complete();
 }
 
 #[test]
@@ -333,6 +339,7 @@ fn the_grace_of_a_graph_holds_for_the_graphs_nested_in_it() {
     let limits = Limits { supersteps: Some(3), ..Limits::default() };
     let graph = graph.build().unwrap();
     let script = Script::new().writes("deep", "x", json!("concluded"));
-    let mut play = Play::new(&graph, script.writes("work", "x", json!(1)), json!({}), limits);
-    assert_eq!(play.complete()["x"], "concluded");
+    let mut driver =
+        TestDriver::new(&graph, script.writes("work", "x", json!(1)), json!({}), limits);
+    assert_eq!(driver.complete()["x"], "concluded");
 }

@@ -10,17 +10,22 @@ use antiphon_core::task::{TaskInput, TaskOutcome};
 use antiphon_core::{Category, RetryPolicy};
 use serde_json::{Value, json};
 
-use crate::support::{Play, Script, chain, choose, fan, nested, options, policy, send};
+use crate::support::{Script, TestDriver, chain, choose, fan, nested, options, policy, send};
 
 const ALL: EventOptions = EventOptions { nested_updates: false, tasks: true, states: true };
 
-fn watched(graph: &Arc<Graph<Value>>, script: Script, input: Value) -> Play {
-    Play::with(graph, script, input, Options { event_options: ALL, events: false, ..options() })
+fn watched(graph: &Arc<Graph<Value>>, script: Script, input: Value) -> TestDriver {
+    TestDriver::with(
+        graph,
+        script,
+        input,
+        Options { event_options: ALL, events: false, ..options() },
+    )
 }
 
 /// Each notice in a few words.
-fn notice_lines(play: &mut Play) -> Vec<String> {
-    let notices = play.run.take_notices();
+fn notice_lines(driver: &mut TestDriver) -> Vec<String> {
+    let notices = driver.run.take_notices();
     notices.iter().map(line).collect()
 }
 
@@ -62,19 +67,19 @@ fn news(task: &TaskNotice<Value>) -> String {
 #[test]
 fn nothing_is_reported_unless_it_was_asked_for() {
     let graph = chain(&["a"]).build().unwrap();
-    let mut play = Play::with(&graph, Script::new(), json!({"log": "in"}), options());
-    play.complete();
-    assert!(play.run.take_notices().is_empty());
+    let mut driver = TestDriver::with(&graph, Script::new(), json!({"log": "in"}), options());
+    driver.complete();
+    assert!(driver.run.take_notices().is_empty());
 }
 
 #[test]
 fn each_task_begins_with_the_state_and_ends_with_its_update() {
     let graph = chain(&["a", "b"]).build().unwrap();
     let script = Script::new().writes("a", "log", json!("a"));
-    let mut play = watched(&graph, script, json!({"log": "in"}));
-    play.complete();
+    let mut driver = watched(&graph, script, json!({"log": "in"}));
+    driver.complete();
     assert_eq!(
-        notice_lines(&mut play),
+        notice_lines(&mut driver),
         [
             "merged",
             "a begun on [\"in\"]",
@@ -95,10 +100,10 @@ fn a_nested_graph_is_reported_within_its_own_task() {
     graph.add_node(nested("sub", inner.build().unwrap()));
     graph.edge(START, "sub");
     let script = Script::new().writes("deep", "log", json!("deep"));
-    let mut play = watched(&graph.build().unwrap(), script, json!({"log": ["in"]}));
-    play.complete();
+    let mut driver = watched(&graph.build().unwrap(), script, json!({"log": ["in"]}));
+    driver.complete();
     assert_eq!(
-        notice_lines(&mut play),
+        notice_lines(&mut driver),
         [
             "merged",
             "sub begun on [\"in\"]",
@@ -117,9 +122,9 @@ fn the_namespace_of_a_nested_graph_ends_with_the_id_of_its_task() {
     let mut graph = chain(&[]);
     graph.add_node(nested("sub", chain(&["deep"]).build().unwrap()));
     graph.edge(START, "sub");
-    let mut play = watched(&graph.build().unwrap(), Script::new(), json!({}));
-    play.complete();
-    let notices = play.run.take_notices();
+    let mut driver = watched(&graph.build().unwrap(), Script::new(), json!({}));
+    driver.complete();
+    let notices = driver.run.take_notices();
     let tasks = notices.iter().filter_map(|notice| match notice {
         Notice::Task(task) => Some(task),
         _ => None,
@@ -140,11 +145,11 @@ fn attempts_are_one_task_and_a_handler_is_another() {
     graph.node("rescue");
     graph.edge(START, "n").on_error_handle("n", "rescue");
     let script = Script::new().fails("n", Category::Timeout);
-    let mut play = watched(&graph.build().unwrap(), script, json!({}));
-    play.complete();
-    assert_eq!(play.started, ["n", "n", "rescue"]);
+    let mut driver = watched(&graph.build().unwrap(), script, json!({}));
+    driver.complete();
+    assert_eq!(driver.started, ["n", "n", "rescue"]);
     assert_eq!(
-        notice_lines(&mut play),
+        notice_lines(&mut driver),
         ["n begun on null", "n failed: timeout", "rescue begun on null", "rescue done with 0"]
     );
 }
@@ -155,9 +160,9 @@ fn a_recorded_failure_is_still_reported() {
     let channel = graph.channel("error", Reducer::Set);
     graph.on_error_record("n", channel);
     let script = Script::new().fails("n", Category::Tool);
-    let mut play = watched(&graph.build().unwrap(), script, json!({}));
-    play.complete();
-    assert_eq!(notice_lines(&mut play), ["n begun on null", "n failed: tool", "merged"]);
+    let mut driver = watched(&graph.build().unwrap(), script, json!({}));
+    driver.complete();
+    assert_eq!(notice_lines(&mut driver), ["n begun on null", "n failed: tool", "merged"]);
 }
 
 #[test]
@@ -167,10 +172,10 @@ fn sends_say_which_they_are_and_what_they_were_sent() {
     graph.branch("a", "fan", 0, None);
     let script =
         Script::new().router(0, |_| choose([send("packet", json!(1)), send("packet", json!(2))]));
-    let mut play = watched(&graph.build().unwrap(), script, json!({}));
-    play.complete();
+    let mut driver = watched(&graph.build().unwrap(), script, json!({}));
+    driver.complete();
     assert_eq!(
-        notice_lines(&mut play)[2..],
+        notice_lines(&mut driver)[2..],
         [
             "packet#0 begun with 1",
             "packet#1 begun with 2",
@@ -187,12 +192,12 @@ fn a_question_ends_a_task_until_it_begins_again_with_the_answer() {
         Some(_) => call.done([]),
         None => TaskOutcome::Ask(json!("sure?")),
     });
-    let mut play = watched(&graph, script, json!({}));
-    let asked = play.pauses();
-    assert_eq!(notice_lines(&mut play), ["n begun on null", "n asked \"sure?\""]);
-    play.run.answer(&asked[0].id, json!("yes"), play.now).unwrap();
-    play.complete();
-    assert_eq!(notice_lines(&mut play), ["n begun on null", "n done with 0"]);
+    let mut driver = watched(&graph, script, json!({}));
+    let asked = driver.pauses();
+    assert_eq!(notice_lines(&mut driver), ["n begun on null", "n asked \"sure?\""]);
+    driver.run.answer(&asked[0].id, json!("yes"), driver.now).unwrap();
+    driver.complete();
+    assert_eq!(notice_lines(&mut driver), ["n begun on null", "n done with 0"]);
 }
 
 #[test]
@@ -209,13 +214,13 @@ fn nested_graphs_ask_what_their_tasks_ask_once_all_are_at_rest() {
     let mut graph = chain(&["beside"]);
     graph.add_node(nested("middle", middle.build().unwrap()));
     graph.edge(START, "middle");
-    let mut play = watched(&graph.build().unwrap(), script, json!({}));
-    let asked = play.pauses();
+    let mut driver = watched(&graph.build().unwrap(), script, json!({}));
+    let asked = driver.pauses();
     let of_questions = |notices: Vec<String>| -> Vec<String> {
         notices.into_iter().filter(|notice| notice.contains("asked")).collect()
     };
     assert_eq!(
-        of_questions(notice_lines(&mut play)),
+        of_questions(notice_lines(&mut driver)),
         [
             "middle/deep/x asked \"sure?\"",
             "middle/deep/y asked \"sure?\"",
@@ -223,10 +228,10 @@ fn nested_graphs_ask_what_their_tasks_ask_once_all_are_at_rest() {
             "middle asked \"sure?\", \"sure?\"",
         ]
     );
-    play.run.answer(&asked[0].id, json!("yes"), play.now).unwrap();
-    play.pauses();
+    driver.run.answer(&asked[0].id, json!("yes"), driver.now).unwrap();
+    driver.pauses();
     assert_eq!(
-        of_questions(notice_lines(&mut play)),
+        of_questions(notice_lines(&mut driver)),
         ["middle/deep asked \"sure?\"", "middle asked \"sure?\""]
     );
 }

@@ -4,7 +4,7 @@ use antiphon_core::channel::Reducer;
 use antiphon_core::graph::{MergeOrder, START, Semantics};
 use serde_json::json;
 
-use crate::support::{Finish, Script, chain, fan, play};
+use crate::support::{Finish, Script, chain, driver, fan};
 
 const FINISHES: [Finish; 5] = [
     Finish::InOrder,
@@ -22,9 +22,9 @@ fn parallel_appends_come_in_branch_order_for_any_order_of_ends() {
         let script = ["zoe", "adam", "mia"]
             .iter()
             .fold(Script::new(), |script, name| script.writes(name, "log", json!(name)));
-        let mut play = play(&graph, script);
-        play.finish = finish;
-        assert_eq!(play.complete(), json!({"log": ["zoe", "adam", "mia"]}));
+        let mut driver = driver(&graph, script);
+        driver.finish = finish;
+        assert_eq!(driver.complete(), json!({"log": ["zoe", "adam", "mia"]}));
     }
 }
 
@@ -37,10 +37,10 @@ fn a_graph_may_order_its_writes_by_name() {
     let script = ["zoe", "adam", "mia"]
         .iter()
         .fold(Script::new(), |script, name| script.writes(name, "log", json!(name)));
-    let mut play = play(&graph, script);
-    play.finish = Finish::Backwards;
-    assert_eq!(play.complete(), json!({"log": ["adam", "mia", "zoe"]}));
-    assert_eq!(play.started, ["adam", "mia", "zoe"]);
+    let mut driver = driver(&graph, script);
+    driver.finish = Finish::Backwards;
+    assert_eq!(driver.complete(), json!({"log": ["adam", "mia", "zoe"]}));
+    assert_eq!(driver.started, ["adam", "mia", "zoe"]);
 }
 
 /// EN-14 of `docs/engine.md`.
@@ -54,23 +54,23 @@ fn seq_has_no_gaps_over_eight_branches_and_ten_thousand_events() {
     }
     let graph = graph.build().unwrap();
     let limits = antiphon_core::budget::Limits { supersteps: Some(700), ..Default::default() };
-    let mut play = crate::support::Play::new(&graph, Script::new(), json!({}), limits);
-    play.finish = Finish::Shuffled(4);
-    play.go();
-    assert!(play.events.len() > 10_000, "{}", play.events.len());
-    for (place, event) in play.events.iter().enumerate() {
+    let mut driver = crate::support::TestDriver::new(&graph, Script::new(), json!({}), limits);
+    driver.finish = Finish::Shuffled(4);
+    driver.go();
+    assert!(driver.events.len() > 10_000, "{}", driver.events.len());
+    for (place, event) in driver.events.iter().enumerate() {
         assert_eq!(event.seq, place as u64 + 1);
     }
-    assert_eq!(play.run.event_count(), play.events.len() as u64);
+    assert_eq!(driver.run.event_count(), driver.events.len() as u64);
 }
 
 #[test]
 fn events_are_counted_though_nobody_asked_for_them() {
     let graph = chain(&["a", "b"]).build().unwrap();
-    let mut heard = play(&graph, Script::new());
+    let mut heard = driver(&graph, Script::new());
     heard.complete();
     let options = antiphon_core::run::Options { events: false, ..crate::support::options() };
-    let mut unheard = crate::support::Play::with(&graph, Script::new(), json!({}), options);
+    let mut unheard = crate::support::TestDriver::with(&graph, Script::new(), json!({}), options);
     unheard.complete();
     assert!(unheard.events.is_empty());
     assert_eq!(unheard.run.event_count(), heard.run.event_count());
@@ -81,7 +81,7 @@ fn nodes_are_started_in_the_order_they_were_added() {
     let mut graph = fan(&["c", "a"], &[]);
     graph.node("b");
     graph.edge(START, "b");
-    let mut play = play(&graph.build().unwrap(), Script::new());
-    play.complete();
-    assert_eq!(play.started, ["c", "a", "b"]);
+    let mut driver = driver(&graph.build().unwrap(), Script::new());
+    driver.complete();
+    assert_eq!(driver.started, ["c", "a", "b"]);
 }

@@ -9,12 +9,12 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::engine::random::{Done, random_graphs};
-use crate::support::{Finish, Play};
+use crate::support::{Finish, TestDriver};
 
 /// The events of each span, without when and in which place of the run.
-fn by_span(play: &Play) -> BTreeMap<String, Vec<Event>> {
+fn by_span(driver: &TestDriver) -> BTreeMap<String, Vec<Event>> {
     let mut spans: BTreeMap<String, Vec<Event>> = BTreeMap::new();
-    for event in &play.events {
+    for event in &driver.events {
         let mut event = event.clone();
         event.seq = 0;
         event.at = antiphon_core::Time::default();
@@ -42,21 +42,21 @@ proptest! {
 
     #[test]
     fn completion_order_shows_neither_in_the_state_nor_in_any_path(random in random_graphs(), seed in any::<u64>()) {
-        let (expected, end) = random.play(Finish::InOrder);
+        let (expected, end) = random.driver(Finish::InOrder);
         for finish in [Finish::Backwards, Finish::Shuffled(seed)] {
-            let (play, other) = random.play(finish);
+            let (driver, other) = random.driver(finish);
             prop_assert_eq!(&other, &end);
-            prop_assert_eq!(play.state(), expected.state());
-            prop_assert_eq!(play.run.budget().spent(), expected.run.budget().spent());
-            prop_assert_eq!(play.now, expected.now);
-            prop_assert_eq!(by_span(&play), by_span(&expected));
+            prop_assert_eq!(driver.state(), expected.state());
+            prop_assert_eq!(driver.run.budget().spent(), expected.run.budget().spent());
+            prop_assert_eq!(driver.now, expected.now);
+            prop_assert_eq!(by_span(&driver), by_span(&expected));
         }
     }
 
     #[test]
     fn the_same_outcomes_in_the_same_order_give_the_same_bytes(random in random_graphs(), seed in any::<u64>()) {
-        let (one, _) = random.play(Finish::Shuffled(seed));
-        let (two, _) = random.play(Finish::Shuffled(seed));
+        let (one, _) = random.driver(Finish::Shuffled(seed));
+        let (two, _) = random.driver(Finish::Shuffled(seed));
         prop_assert_eq!(serde_json::to_vec(&one.events).unwrap(), serde_json::to_vec(&two.events).unwrap());
         prop_assert_eq!(format!("{:?}", one.commits), format!("{:?}", two.commits));
         let seqs: Vec<u64> = one.events.iter().map(|event| event.seq).collect();
@@ -65,22 +65,22 @@ proptest! {
 
     #[test]
     fn the_commits_of_a_run_add_up_to_its_state(random in random_graphs(), seed in any::<u64>()) {
-        let (play, end) = random.play(Finish::Shuffled(seed));
-        let recovered = random.recovered(&play.commits);
-        let channels = play.run.graph(0).unwrap().channels().len();
+        let (driver, end) = random.driver(Finish::Shuffled(seed));
+        let recovered = random.recovered(&driver.commits);
+        let channels = driver.run.graph(0).unwrap().channels().len();
         for channel in (0_u32..).take(channels).map(ChannelId) {
-            prop_assert_eq!(recovered.root.state.get(channel), play.run.state().get(channel));
+            prop_assert_eq!(recovered.root.state.get(channel), driver.run.state().get(channel));
         }
-        prop_assert_eq!(recovered.spent.supersteps, play.run.budget().spent().supersteps);
+        prop_assert_eq!(recovered.spent.supersteps, driver.run.budget().spent().supersteps);
         prop_assert_eq!(format!("{:?}", recovered.ended.is_some_and(|ended| ended.is_ok())), format!("{}", end.starts_with("Done")));
         prop_assert!(recovered.tasks.is_empty() && recovered.nested.is_empty() || end.starts_with("Failed"));
     }
 
     #[test]
     fn an_image_is_what_the_commits_so_far_add_up_to(random in random_graphs(), seed in any::<u64>()) {
-        let (play, _) = random.play(Finish::Shuffled(seed));
-        for (count, graph_snapshot) in &play.images {
-            let folded = random.recovered(&play.commits[..*count]).root;
+        let (driver, _) = random.driver(Finish::Shuffled(seed));
+        for (count, graph_snapshot) in &driver.images {
+            let folded = random.recovered(&driver.commits[..*count]).root;
             prop_assert_eq!(graph_snapshot.state.snapshot(), folded.state.snapshot());
             prop_assert_eq!(graph_snapshot.step, folded.step);
             prop_assert_eq!(to_come(&graph_snapshot.pending_work), to_come(&folded.pending_work));
@@ -94,24 +94,24 @@ proptest! {
         lost in any::<prop::sample::Index>(),
         late in any::<bool>(),
     ) {
-        let (play, end) = random.play(Finish::Shuffled(seed));
-        let kept = lost.index(play.commits.len()) + 1;
+        let (driver, end) = random.driver(Finish::Shuffled(seed));
+        let kept = lost.index(driver.commits.len()) + 1;
         // What follows the last commit may have been done, or not yet.
         random.world.keep(|done| done.after < kept || late && done.after == kept);
         let before = random.world.done();
-        let (resumed, other) = random.resume(&play.commits[..kept], Finish::Shuffled(seed ^ 1));
+        let (resumed, other) = random.resume(&driver.commits[..kept], Finish::Shuffled(seed ^ 1));
         prop_assert_eq!(&other, &end);
-        prop_assert_eq!(resumed.state(), play.state());
+        prop_assert_eq!(resumed.state(), driver.state());
         // Those of an attempt that failed before it was stored are not known any more.
-        let supersteps = |play: &Play| play.run.budget().spent().supersteps;
-        prop_assert!(supersteps(&resumed) <= supersteps(&play));
-        let tried_again = play.of_kind(EventKind::Retry);
+        let supersteps = |driver: &TestDriver| driver.run.budget().spent().supersteps;
+        prop_assert!(supersteps(&resumed) <= supersteps(&driver));
+        let tried_again = driver.of_kind(EventKind::Retry);
         let tried_again = tried_again.iter().any(|event| event.name.starts_with('n'));
         for done in random.world.done()[before.len()..].iter().filter(|done| !(done.within && tried_again)) {
             let same = |other: &&Done| (&other.key, other.attempt) == (&done.key, done.attempt);
             let twice = before.iter().find(same);
             let twice = twice.filter(|earlier| earlier.after < kept || !earlier.repeatable);
-            prop_assert!(twice.is_none() || kept == play.commits.len(), "{:?}", done);
+            prop_assert!(twice.is_none() || kept == driver.commits.len(), "{:?}", done);
         }
     }
 }

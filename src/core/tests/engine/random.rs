@@ -13,8 +13,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Call, End, Finish, Play, Script, chain, choose, fault, ms, name, nested, options, policy, send,
-    tool,
+    Call, End, Finish, Script, TestDriver, chain, choose, fault, ms, name, nested, options, policy,
+    send, tool,
 };
 
 /// One node: where it leads and how it behaves.
@@ -219,15 +219,15 @@ impl RandomGraph {
     }
 
     /// Plays to the end; whatever is asked is answered.
-    pub(crate) fn play(&self, finish: Finish) -> (Play, String) {
+    pub(crate) fn driver(&self, finish: Finish) -> (TestDriver, String) {
         // Who gets the last of a shared budget depends on who asks first, so
         // that nothing here may run out: edges lead on, and routers lead back
         // only so often.
         let stored = Options { commits: true, ..options() };
-        let mut play = Play::with(&self.graph(), self.script(), json!({}), stored);
-        play.finish = finish;
-        let end = finish_of(&mut play);
-        (play, end)
+        let mut driver = TestDriver::with(&self.graph(), self.script(), json!({}), stored);
+        driver.finish = finish;
+        let end = finish_of(&mut driver);
+        (driver, end)
     }
 
     /// What commits of a run add up to.
@@ -241,21 +241,21 @@ impl RandomGraph {
     }
 
     /// Plays on from what was stored, to the end.
-    pub(crate) fn resume(&self, commits: &[Commit<Value>], finish: Finish) -> (Play, String) {
-        let mut play = Play::resume(&self.graph(), self.script(), self.recovered(commits));
-        play.finish = finish;
-        let end = finish_of(&mut play);
-        (play, end)
+    pub(crate) fn resume(&self, commits: &[Commit<Value>], finish: Finish) -> (TestDriver, String) {
+        let mut driver = TestDriver::resume(&self.graph(), self.script(), self.recovered(commits));
+        driver.finish = finish;
+        let end = finish_of(&mut driver);
+        (driver, end)
     }
 }
 
 /// Plays to the end; whatever is asked is answered.
-fn finish_of(play: &mut Play) -> String {
+fn finish_of(driver: &mut TestDriver) -> String {
     loop {
-        match play.go() {
+        match driver.go() {
             End::Paused(questions) => {
                 for question in questions {
-                    play.run.answer(&question.id, question.value, play.now).unwrap();
+                    driver.run.answer(&question.id, question.value, driver.now).unwrap();
                 }
             }
             end => return format!("{end:?}"),

@@ -12,17 +12,17 @@ use antiphon_core::task::{Failure, RetryVerdict, TaskOutcome};
 use antiphon_core::{Category, Fault, Jitter, RetryPolicy, Seed, Time};
 use serde_json::json;
 
-use crate::support::{BEGIN, Play, Script, chain, choose, fault, ms, name, play, policy};
+use crate::support::{BEGIN, Script, TestDriver, chain, choose, driver, fault, ms, name, policy};
 
 fn exact(max_attempts: u32) -> RetryPolicy {
     RetryPolicy { max_attempts, jitter: Jitter::None, ..RetryPolicy::default() }
 }
 
-fn played(retry: Option<RetryPolicy>, limits: Limits, script: Script) -> Play {
+fn new_driver(retry: Option<RetryPolicy>, limits: Limits, script: Script) -> TestDriver {
     let mut graph = chain(&[]);
     graph.add_node(policy(NodePolicy { retry, ..NodePolicy::default() }, "a"));
     graph.edge(START, "a");
-    Play::new(&graph.build().unwrap(), script, json!({}), limits)
+    TestDriver::new(&graph.build().unwrap(), script, json!({}), limits)
 }
 
 #[test]
@@ -31,13 +31,13 @@ fn a_transient_failure_is_tried_again_after_the_pauses_of_the_policy() {
         4 => call.done([("log", json!("at last"))]),
         _ => TaskOutcome::failed(fault(Category::ModelTransport)),
     });
-    let mut play = played(Some(exact(4)), Limits::default(), script);
-    assert_eq!(play.complete(), json!({"log": ["at last"]}));
-    assert_eq!(play.now.since(BEGIN), Duration::from_secs(1 + 2 + 4));
-    let retries = play.of_kind(EventKind::Retry);
+    let mut driver = new_driver(Some(exact(4)), Limits::default(), script);
+    assert_eq!(driver.complete(), json!({"log": ["at last"]}));
+    assert_eq!(driver.now.since(BEGIN), Duration::from_secs(1 + 2 + 4));
+    let retries = driver.of_kind(EventKind::Retry);
     let delays: Vec<_> = retries.iter().map(|event| event.data["delay_ms"].clone()).collect();
     assert_eq!(delays, [1000, 2000, 4000]);
-    assert_eq!(play.run.budget().spent().retries, 3);
+    assert_eq!(driver.run.budget().spent().retries, 3);
 }
 
 #[test]
@@ -51,27 +51,28 @@ fn no_pause_of_a_policy_is_longer_than_its_cap() {
 #[test]
 fn the_last_attempt_fails_with_the_last_fault() {
     let script = Script::new().fails("a", Category::Timeout);
-    let mut play = played(Some(exact(3)), Limits::default(), script);
-    assert_eq!(play.fails().category, Category::Timeout);
-    assert_eq!(play.started.len(), 3);
+    let mut driver = new_driver(Some(exact(3)), Limits::default(), script);
+    assert_eq!(driver.fails().category, Category::Timeout);
+    assert_eq!(driver.started.len(), 3);
 }
 
 #[test]
 fn only_transient_categories_are_tried_again() {
     for category in Category::ALL {
         let script = Script::new().fails("a", category);
-        let mut play = played(Some(exact(2)), Limits::default(), script);
-        play.go();
+        let mut driver = new_driver(Some(exact(2)), Limits::default(), script);
+        driver.go();
         let expected = if category.is_transient() { 2 } else { 1 };
-        assert_eq!(play.started.len(), expected, "{category:?}");
+        assert_eq!(driver.started.len(), expected, "{category:?}");
     }
 }
 
 #[test]
 fn without_a_policy_nothing_is_tried_again() {
-    let mut play = played(None, Limits::default(), Script::new().fails("a", Category::Timeout));
-    play.fails();
-    assert_eq!(play.started.len(), 1);
+    let mut driver =
+        new_driver(None, Limits::default(), Script::new().fails("a", Category::Timeout));
+    driver.fails();
+    assert_eq!(driver.started.len(), 1);
     assert_eq!(RetryPolicy::never().pause(1, &fault(Category::Timeout), Seed::new(1)), None);
 }
 
@@ -81,9 +82,9 @@ fn the_host_may_rule_a_retry_out_or_in() {
         let script = Script::new().node("a", move |_| {
             TaskOutcome::Failed(Box::new(Failure { fault: fault(category), verdict: verdict() }))
         });
-        let mut play = played(Some(exact(3)), Limits::default(), script);
-        play.fails();
-        play.started.len()
+        let mut driver = new_driver(Some(exact(3)), Limits::default(), script);
+        driver.fails();
+        driver.started.len()
     };
     assert_eq!(verdict(|| RetryVerdict::Never, Category::Timeout), 1);
     assert_eq!(verdict(|| RetryVerdict::Again(exact(5)), Category::Internal), 5);
@@ -114,9 +115,9 @@ fn jitter_comes_on_top_of_what_the_other_side_asks_for() {
 fn a_pause_never_reaches_past_the_deadline() {
     let script = Script::new().fails("a", Category::ModelTransport);
     let limits = Limits { wall_time: Some(ms(2500)), ..Limits::default() };
-    let mut play = played(Some(exact(9)), limits, script);
-    assert_eq!(play.fails().category, Category::ModelTransport);
-    assert_eq!(play.now.since(BEGIN), Duration::from_secs(1), "not 1 s and 2 s");
+    let mut driver = new_driver(Some(exact(9)), limits, script);
+    assert_eq!(driver.fails().category, Category::ModelTransport);
+    assert_eq!(driver.now.since(BEGIN), Duration::from_secs(1), "not 1 s and 2 s");
 }
 
 #[test]
@@ -153,10 +154,10 @@ fn pauses_grow_no_further_than_the_cap_for_any_numbers() {
 fn a_spent_budget_of_retries_is_a_budget_ending() {
     let script = Script::new().fails("a", Category::Timeout);
     let limits = Limits { retries: Some(1), ..Limits::default() };
-    let mut play = played(Some(exact(9)), limits, script);
-    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::Retries));
-    assert_eq!(play.started.len(), 2);
-    assert_eq!(play.run.budget().spent().retries, 1);
+    let mut driver = new_driver(Some(exact(9)), limits, script);
+    assert_eq!(driver.ends(), Ending::Budget(BudgetDimension::Retries));
+    assert_eq!(driver.started.len(), 2);
+    assert_eq!(driver.run.budget().spent().retries, 1);
 }
 
 #[test]
@@ -167,9 +168,9 @@ fn a_node_may_have_its_own_budget_of_retries() {
     graph.add_node(policy(own, "a"));
     graph.edge(START, "a");
     let script = Script::new().fails("a", Category::Timeout);
-    let mut play = play(&graph.build().unwrap(), script);
-    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::Retries));
-    assert_eq!(play.started.len(), 3);
+    let mut driver = driver(&graph.build().unwrap(), script);
+    assert_eq!(driver.ends(), Ending::Budget(BudgetDimension::Retries));
+    assert_eq!(driver.started.len(), 3);
 }
 
 #[test]
@@ -185,10 +186,10 @@ fn jitter_does_not_depend_on_who_fails_first() {
     };
     let delays = |finish| {
         let script = Script::new().fails("a", Category::Timeout).fails("b", Category::Timeout);
-        let mut play = play(&graph(), script);
-        play.finish = finish;
-        play.go();
-        let retries = play.of_kind(EventKind::Retry).into_iter();
+        let mut driver = driver(&graph(), script);
+        driver.finish = finish;
+        driver.go();
+        let retries = driver.of_kind(EventKind::Retry).into_iter();
         let mut delays: Vec<(String, String)> = retries
             .map(|event| (event.name.to_string(), event.data["delay_ms"].to_string()))
             .collect();
@@ -204,20 +205,20 @@ fn jitter_does_not_depend_on_who_fails_first() {
 #[test]
 fn a_retry_waits_until_its_instant() {
     let script = Script::new().fails("a", Category::Timeout);
-    let mut play = played(Some(exact(2)), Limits::default(), script);
-    play.step();
-    play.answer_one();
-    let antiphon_core::effect::Effect::Wait(Some(until)) = play.step() else { panic!() };
+    let mut driver = new_driver(Some(exact(2)), Limits::default(), script);
+    driver.step();
+    driver.answer_one();
+    let antiphon_core::effect::Effect::Wait(Some(until)) = driver.step() else { panic!() };
     assert_eq!(until, BEGIN + Duration::from_secs(1));
-    play.now = Time::from_micros(until.as_micros() - 1);
-    assert!(matches!(play.step(), antiphon_core::effect::Effect::Wait(Some(_))));
-    play.now = until;
-    assert!(matches!(play.step(), antiphon_core::effect::Effect::Start(_)));
+    driver.now = Time::from_micros(until.as_micros() - 1);
+    assert!(matches!(driver.step(), antiphon_core::effect::Effect::Wait(Some(_))));
+    driver.now = until;
+    assert!(matches!(driver.step(), antiphon_core::effect::Effect::Start(_)));
 }
 
 /// A graph whose node `a` may run three times, beside `b`, with a branch that
 /// fails the first time it is asked.
-fn branching(router_view: RouterView, beside: bool) -> Play {
+fn branching(router_view: RouterView, beside: bool) -> TestDriver {
     let mut graph = chain(&["last"]);
     graph.semantics(Semantics { router_view, ..Semantics::default() });
     graph.add_node(policy(NodePolicy { retry: Some(exact(3)), ..NodePolicy::default() }, "a"));
@@ -234,26 +235,26 @@ fn branching(router_view: RouterView, beside: bool) -> Play {
             0 => Err(fault(Category::Timeout)),
             _ => choose([name("last")]),
         });
-    play(&graph.build().unwrap(), script)
+    driver(&graph.build().unwrap(), script)
 }
 
 #[test]
 fn a_failing_branch_runs_its_node_again_and_drops_what_it_wrote() {
-    let mut play = branching(RouterView::Own, false);
-    assert_eq!(play.complete(), json!({"log": [2]}));
-    assert_eq!(play.started, ["last", "a", "a", "last"]);
+    let mut driver = branching(RouterView::Own, false);
+    assert_eq!(driver.complete(), json!({"log": [2]}));
+    assert_eq!(driver.started, ["last", "a", "a", "last"]);
 }
 
 #[test]
 fn a_failing_branch_leaves_the_tasks_beside_it_as_they_are() {
-    let mut play = branching(RouterView::Own, true);
-    assert_eq!(play.complete(), json!({"log": [2, "b"]}));
-    assert_eq!(play.started, ["last", "a", "b", "a", "last"]);
+    let mut driver = branching(RouterView::Own, true);
+    assert_eq!(driver.complete(), json!({"log": [2, "b"]}));
+    assert_eq!(driver.started, ["last", "a", "b", "a", "last"]);
 }
 
 #[test]
 fn a_branch_that_is_asked_after_the_merge_is_not_asked_again() {
-    let mut play = branching(RouterView::Merged, false);
-    assert_eq!(play.fails().category, Category::Timeout);
-    assert_eq!(play.started, ["last", "a"]);
+    let mut driver = branching(RouterView::Merged, false);
+    assert_eq!(driver.fails().category, Category::Timeout);
+    assert_eq!(driver.started, ["last", "a"]);
 }

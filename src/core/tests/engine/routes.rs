@@ -9,15 +9,15 @@ use antiphon_core::graph::{END, Graph, NodeId, RouterView, START, Semantics};
 use antiphon_core::task::TaskOutcome;
 use serde_json::{Value, json};
 
-use crate::support::{Play, Script, chain, choose, fan, name, play};
+use crate::support::{Script, TestDriver, chain, choose, driver, fan, name};
 
 fn asked(route: fn() -> Route<Value>) -> Vec<String> {
     let mut graph = chain(&["a", "b"]);
     graph.node("c");
     let script = Script::new().node("a", move |call| call.route(route()));
-    let mut play = play(&graph.build().unwrap(), script);
-    play.complete();
-    play.started
+    let mut driver = driver(&graph.build().unwrap(), script);
+    driver.complete();
+    driver.started
 }
 
 #[test]
@@ -45,9 +45,9 @@ fn end_ends_the_graph_even_if_other_nodes_were_to_follow() {
     graph.edge("a", "c").edge("b", "c");
     let script =
         Script::new().node("a", |call| call.route(Route::End)).writes("b", "log", json!("b"));
-    let mut play = play(&graph.build().unwrap(), script);
-    assert_eq!(play.complete(), json!({"log": ["b"]}), "what is done is merged");
-    assert_eq!(play.started, ["a", "b"]);
+    let mut driver = driver(&graph.build().unwrap(), script);
+    assert_eq!(driver.complete(), json!({"log": ["b"]}), "what is done is merged");
+    assert_eq!(driver.started, ["a", "b"]);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_branch_is_not_asked_when_its_task_has_chosen_alone() {
     let script = Script::new()
         .node("a", |call| call.route(Route::Only(vec![])))
         .router(0, |_| panic!("it is not to be asked"));
-    play(&graph.build().unwrap(), script).complete();
+    driver(&graph.build().unwrap(), script).complete();
 }
 
 #[test]
@@ -66,10 +66,10 @@ fn a_label_leads_to_the_node_it_stands_for() {
     graph.node("b");
     graph.branch("a", "which", 0, Some(&[("left", "b"), ("right", END)]));
     let script = Script::new().router(0, |_| choose([name("left")]));
-    let mut play = play(&graph.build().unwrap(), script);
-    play.complete();
-    assert_eq!(play.started, ["a", "b"]);
-    let edge = play.events.iter().find(|event| &*event.name == "b").unwrap();
+    let mut driver = driver(&graph.build().unwrap(), script);
+    driver.complete();
+    assert_eq!(driver.started, ["a", "b"]);
+    let edge = driver.events.iter().find(|event| &*event.name == "b").unwrap();
     assert_eq!(edge.data["label"], "left");
 }
 
@@ -80,9 +80,9 @@ fn a_target_that_is_chosen_without_a_label_bears_its_own_name() {
         graph.node("b");
         graph.branch("a", "which", 0, None);
         let script = Script::new().router(0, move |_| choose([choice.clone()]));
-        let mut play = play(&graph.build().unwrap(), script);
-        play.complete();
-        let edge = play.events.iter().find(|event| &*event.name == "b").unwrap();
+        let mut driver = driver(&graph.build().unwrap(), script);
+        driver.complete();
+        let edge = driver.events.iter().find(|event| &*event.name == "b").unwrap();
         assert_eq!(edge.data["label"], "b");
     }
 }
@@ -100,7 +100,7 @@ fn a_router_can_tell_whether_there_were_changes_since() {
         kept.push(view.revision());
         choose([name(if kept.len() < 3 { "again" } else { END })])
     });
-    play(&graph.build().unwrap(), script).complete();
+    driver(&graph.build().unwrap(), script).complete();
     let seen = seen.lock().unwrap();
     assert!(seen.is_sorted_by(|one, next| one < next), "{seen:?}");
 }
@@ -114,9 +114,9 @@ fn a_branch_at_the_start_sees_the_input() {
     let script = Script::new()
         .router(0, |view| choose([name(view.named("mode").unwrap().as_str().unwrap())]));
     let graph = graph.build().unwrap();
-    let mut play = Play::new(&graph, script, json!({"mode": "deep"}), Limits::default());
-    play.complete();
-    assert_eq!(play.started, ["deep"]);
+    let mut driver = TestDriver::new(&graph, script, json!({"mode": "deep"}), Limits::default());
+    driver.complete();
+    assert_eq!(driver.started, ["deep"]);
 }
 
 /// What the routers of two parallel tasks see of a list that both add to.
@@ -149,7 +149,7 @@ fn seen(router_view: RouterView) -> Value {
         .reducer(0, add)
         .node("a says", |call| call.done([("seen", call.sent().unwrap())]))
         .node("b says", |call| call.done([("seen", call.sent().unwrap())]));
-    play(&graph.build().unwrap(), script).complete()["seen"].clone()
+    driver(&graph.build().unwrap(), script).complete()["seen"].clone()
 }
 
 #[test]
@@ -175,8 +175,8 @@ fn own_sight_takes_resets_first_as_the_merge_does() {
         update.writes.push(antiphon_core::channel::Write { channel, op: WriteOp::Reset });
         TaskOutcome::Done(update)
     });
-    let mut play = Play::new(&graph, script, json!({"log": "old"}), Limits::default());
-    assert_eq!(play.complete(), json!({"log": ["new"]}));
+    let mut driver = TestDriver::new(&graph, script, json!({"log": "old"}), Limits::default());
+    assert_eq!(driver.complete(), json!({"log": ["new"]}));
 }
 
 #[test]
@@ -196,6 +196,6 @@ fn own_sight_merges_nothing_where_no_branch_looks() {
             seen.lock().unwrap().push(new.clone());
             Ok(new)
         });
-    play(&graph.build().unwrap(), script).complete();
+    driver(&graph.build().unwrap(), script).complete();
     assert_eq!(*merged.lock().unwrap(), [json!("a"), json!("b")]);
 }

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::engine::random::random_graphs;
-use crate::support::{Play, Script, ms, nested, options};
+use crate::support::{Script, TestDriver, ms, nested, options};
 
 #[derive(Clone, Debug)]
 enum Operation {
@@ -43,7 +43,7 @@ fn operations() -> impl Strategy<Value = Operation> {
     ]
 }
 
-fn outcome(play: &mut Play, task: &Task<Value>, how: u8) -> TaskOutcome<Value> {
+fn outcome(driver: &mut TestDriver, task: &Task<Value>, how: u8) -> TaskOutcome<Value> {
     let fault = |category| Fault::foreign(category, "strange", "it failed");
     match how {
         0 => TaskOutcome::Escalate(antiphon_core::command::Update::default()),
@@ -52,79 +52,80 @@ fn outcome(play: &mut Play, task: &Task<Value>, how: u8) -> TaskOutcome<Value> {
         3 => TaskOutcome::Ask(json!(1)),
         4 => TaskOutcome::Returned(Ok(json!(1))),
         5 => TaskOutcome::failed(fault(Category::Timeout)),
-        _ => play.outcome(task),
+        _ => driver.outcome(task),
     }
 }
 
-fn act(play: &mut Play, seen: &mut Vec<Task<Value>>, operation: &Operation) {
+fn act(driver: &mut TestDriver, seen: &mut Vec<Task<Value>>, operation: &Operation) {
     let any = |tasks: &[Task<Value>], place: usize| tasks.get(place % tasks.len().max(1)).cloned();
     match operation {
         Operation::Step => {
-            let effect = play.run.step(play.now, &mut play.script);
+            let effect = driver.run.step(driver.now, &mut driver.script);
             if let Effect::Start(tasks) = effect {
                 seen.extend(tasks);
             }
         }
         Operation::Resolve(place, how) => {
             if let Some(task) = any(seen, *place) {
-                let outcome = outcome(play, &task, *how);
-                play.run.resolve(task.id, outcome, play.now);
+                let outcome = outcome(driver, &task, *how);
+                driver.run.resolve(task.id, outcome, driver.now);
             }
         }
         Operation::Wrong(scope, slot, serial) => {
             let id = TaskId { scope: *scope, slot: *slot, serial: *serial };
-            play.run.resolve(id, TaskOutcome::Ask(json!(0)), play.now);
-            play.run.path(id);
-            play.run.node_of(id);
-            play.run.namespace(*scope);
+            driver.run.resolve(id, TaskOutcome::Ask(json!(0)), driver.now);
+            driver.run.path(id);
+            driver.run.node_of(id);
+            driver.run.namespace(*scope);
         }
         Operation::Answer(place) => {
-            let questions = play.run.questions();
+            let questions = driver.run.questions();
             if let Some(question) = questions.get(place % questions.len().max(1)) {
-                assert!(play.run.answer(&question.id, json!("!"), play.now).is_ok());
+                assert!(driver.run.answer(&question.id, json!("!"), driver.now).is_ok());
             }
         }
         Operation::AnswerNobody => {
-            assert!(play.run.answer("nobody", json!("!"), play.now).is_err());
+            assert!(driver.run.answer("nobody", json!("!"), driver.now).is_err());
         }
-        Operation::Commit(id) => play.run.committed(*id),
-        Operation::Cancel => play.run.cancel("strange", play.now),
-        Operation::Pass(time) => play.now = play.now + ms(*time),
+        Operation::Commit(id) => driver.run.committed(*id),
+        Operation::Cancel => driver.run.cancel("strange", driver.now),
+        Operation::Pass(time) => driver.now = driver.now + ms(*time),
         Operation::Request(place) => {
             if let Some(task) = any(seen, *place) {
-                let granted = play.run.request(task.id, BudgetCharge::Tool).is_ok();
-                play.run
+                let granted = driver.run.request(task.id, BudgetCharge::Tool).is_ok();
+                driver
+                    .run
                     .charge(task.id, Usage { input_tokens: u64::from(granted), output_tokens: 1 });
             }
         }
         Operation::Note(place) => {
             if let Some(task) = any(seen, *place) {
-                play.run.note(task.id, EventKind::Custom, "strange", json!(null));
+                driver.run.note(task.id, EventKind::Custom, "strange", json!(null));
             }
         }
     }
 }
 
 /// Obeys from here on; says whether the run came to an end.
-fn obey(play: &mut Play, seen: &mut Vec<Task<Value>>) -> bool {
+fn obey(driver: &mut TestDriver, seen: &mut Vec<Task<Value>>) -> bool {
     for _ in 0..5_000 {
-        match play.run.step(play.now, &mut play.script) {
+        match driver.run.step(driver.now, &mut driver.script) {
             Effect::Start(tasks) => seen.extend(tasks),
             Effect::Cancel(_) => {}
-            Effect::Commit(commit) => play.run.committed(commit.id),
+            Effect::Commit(commit) => driver.run.committed(commit.id),
             Effect::Wait(until) => {
                 for id in 0..200 {
-                    play.run.committed(id);
+                    driver.run.committed(id);
                 }
                 for task in std::mem::take(seen) {
-                    let outcome = play.outcome(&task);
-                    play.run.resolve(task.id, outcome, play.now);
+                    let outcome = driver.outcome(&task);
+                    driver.run.resolve(task.id, outcome, driver.now);
                 }
-                play.now = until.map_or(play.now, |until| until.max(play.now));
+                driver.now = until.map_or(driver.now, |until| until.max(driver.now));
             }
             Effect::Paused(questions) => {
                 for question in questions {
-                    play.run.answer(&question.id, json!("!"), play.now).unwrap();
+                    driver.run.answer(&question.id, json!("!"), driver.now).unwrap();
                 }
             }
             Effect::Done(_) | Effect::Failed(_) => return true,
@@ -150,49 +151,49 @@ proptest! {
             ..Limits::default()
         };
         let options = Options { commits, limits, ..options() };
-        let mut play = Play::with(&random.graph(), random.script(), json!({}), options);
+        let mut driver = TestDriver::with(&random.graph(), random.script(), json!({}), options);
         let mut seen = Vec::new();
         for operation in &operations {
-            act(&mut play, &mut seen, operation);
+            act(&mut driver, &mut seen, operation);
         }
-        prop_assert!(obey(&mut play, &mut seen), "the run did not end");
-        let events = play.run.take_events();
+        prop_assert!(obey(&mut driver, &mut seen), "the run did not end");
+        let events = driver.run.take_events();
         prop_assert_eq!(events.last().map(|event| event.kind), Some(EventKind::RunFinished));
         let finished = events.iter().filter(|event| event.kind == EventKind::RunFinished);
         prop_assert_eq!(finished.count(), 1);
-        prop_assert!(play.run.questions().is_empty());
+        prop_assert!(driver.run.questions().is_empty());
     }
 }
 
 #[test]
 fn an_answer_is_taken_once() {
     let graph = crate::support::chain(&["a"]).build().unwrap();
-    let mut play = crate::support::play(&graph, Script::new().never_ends("a"));
-    play.step();
-    let id = play.tasks[0].id;
+    let mut driver = crate::support::driver(&graph, Script::new().never_ends("a"));
+    driver.step();
+    let id = driver.tasks[0].id;
     let done = || TaskOutcome::Done(antiphon_core::command::Update::default());
-    assert!(!play.run.resolve(TaskId { serial: id.serial + 1, ..id }, done(), play.now));
-    assert!(!play.run.resolve(TaskId { slot: 9, ..id }, done(), play.now));
-    assert!(!play.run.resolve(TaskId { scope: 9, ..id }, done(), play.now));
-    assert!(play.run.resolve(id, done(), play.now));
-    assert!(!play.run.resolve(id, done(), play.now));
-    play.complete();
+    assert!(!driver.run.resolve(TaskId { serial: id.serial + 1, ..id }, done(), driver.now));
+    assert!(!driver.run.resolve(TaskId { slot: 9, ..id }, done(), driver.now));
+    assert!(!driver.run.resolve(TaskId { scope: 9, ..id }, done(), driver.now));
+    assert!(driver.run.resolve(id, done(), driver.now));
+    assert!(!driver.run.resolve(id, done(), driver.now));
+    driver.complete();
 }
 
 #[test]
 fn a_task_that_was_not_handed_out_takes_no_answer() {
     let graph = crate::support::chain(&["a"]).build().unwrap();
     let stored = Options { commits: true, ..options() };
-    let mut play = Play::with(&graph, Script::new(), json!({}), stored);
-    play.acknowledges = false;
-    play.step();
+    let mut driver = TestDriver::with(&graph, Script::new(), json!({}), stored);
+    driver.acknowledges = false;
+    driver.step();
     let guessed = TaskId { scope: 0, slot: 0, serial: 1 };
     let done = || TaskOutcome::Done(antiphon_core::command::Update::default());
-    assert!(!play.run.resolve(guessed, done(), play.now));
-    play.run.committed(1);
-    play.step();
-    assert_eq!(play.tasks[0].id, guessed);
-    assert!(play.run.resolve(guessed, done(), play.now));
+    assert!(!driver.run.resolve(guessed, done(), driver.now));
+    driver.run.committed(1);
+    driver.step();
+    assert_eq!(driver.tasks[0].id, guessed);
+    assert!(driver.run.resolve(guessed, done(), driver.now));
 }
 
 #[test]
@@ -204,7 +205,7 @@ fn a_loop_that_asks_nothing_of_its_driver_still_ends() {
     graph.add_node(nested("sub", empty.build().unwrap()));
     graph.edge(START, "sub").edge("sub", "sub");
     let script = Script::new().router(0, |_| crate::support::choose([]));
-    let mut play = crate::support::play(&graph.build().unwrap(), script);
-    assert!(matches!(play.step(), Effect::Done(_)));
-    assert_eq!(play.run.supersteps(), 1000);
+    let mut driver = crate::support::driver(&graph.build().unwrap(), script);
+    assert!(matches!(driver.step(), Effect::Done(_)));
+    assert_eq!(driver.run.supersteps(), 1000);
 }

@@ -12,7 +12,7 @@ use antiphon_core::{Fault, Seed};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{Call, Play, Script, chain, options, tool};
+use crate::support::{Call, Script, TestDriver, chain, options, tool};
 
 /// What a node does, in order.
 #[derive(Clone, Debug)]
@@ -78,8 +78,8 @@ fn graph() -> Arc<Graph<Value>> {
     chain(&["a"]).build().unwrap()
 }
 
-fn stored(script: Script) -> Play {
-    Play::with(&graph(), script, json!({}), Options { commits: true, ..options() })
+fn stored(script: Script) -> TestDriver {
+    TestDriver::with(&graph(), script, json!({}), Options { commits: true, ..options() })
 }
 
 fn folded(commits: &[Commit<Value>]) -> RecoveredRun<Value> {
@@ -127,7 +127,7 @@ proptest! {
         };
         prop_assume!(rests && !open("tool0") && !open("tool1"));
         let after = Seen::default();
-        let mut resumed = Play::resume(&graph(), script(&actions, &after), folded(left));
+        let mut resumed = TestDriver::resume(&graph(), script(&actions, &after), folded(left));
         prop_assert_eq!(resumed.complete(), state);
         let (before, after) = (before.lock().unwrap(), after.lock().unwrap());
         if after.is_empty() {
@@ -150,6 +150,6 @@ fn a_task_that_starts_another_run_than_before_is_refused() {
     let kept = whole.commits.iter().position(is_kept).unwrap() + 1;
     let recovered = folded(&whole.commits[..kept]);
     let other = script(&[NodeAction::Starts(1, 2)], &Seen::default());
-    let fault = Play::resume(&graph(), other, recovered).fails();
+    let fault = TestDriver::resume(&graph(), other, recovered).fails();
     assert_eq!(fault.code, "replay_diverged");
 }

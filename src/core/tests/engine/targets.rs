@@ -6,7 +6,7 @@ use antiphon_core::event::{EventKind, Level};
 use antiphon_core::graph::{END, Graph, GraphError, NodeId, Semantics};
 use serde_json::{Value, json};
 
-use crate::support::{Script, chain, choose, name, play, send};
+use crate::support::{Script, chain, choose, driver, name, send};
 
 /// EN-03 of `docs/engine.md`.
 #[test]
@@ -34,16 +34,16 @@ fn an_undeclared_target_at_run_time_is_a_state_fault_with_a_trace() {
     let mut graph = chain(&["a"]);
     graph.branch("a", "which", 0, Some(&[("yes", "a"), ("no", END)]));
     let script = Script::new().router(0, |_| choose([name("maybe")]));
-    let mut play = play(&graph.build().unwrap(), script);
-    let fault = play.fails();
+    let mut driver = driver(&graph.build().unwrap(), script);
+    let fault = driver.fails();
     assert_eq!(fault.code, FaultCode::TargetUnknown);
     assert_eq!(fault.message, "`a` leads to a target that does not exist: maybe");
     assert_eq!(fault.details["known"], json!("no, yes"));
     assert_eq!(fault.details["branch"], json!("which"));
-    let kinds = play.kinds();
+    let kinds = driver.kinds();
     assert_eq!(kinds.first(), Some(&EventKind::RunStarted));
     assert_eq!(kinds[kinds.len() - 2..], [EventKind::Error, EventKind::RunFinished]);
-    assert_eq!(play.events.last().unwrap().data["outcome"], json!("error"));
+    assert_eq!(driver.events.last().unwrap().data["outcome"], json!("error"));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_strict_graph_fails_at_a_wish_for_an_unknown_node() {
     let graph = chain(&["a"]).build().unwrap();
     for choice in [|| name("nowhere"), || send("nowhere", Value::Null), || name("__start__")] {
         let script = Script::new().node("a", move |call| call.route(Route::Also(vec![choice()])));
-        let fault = play(&graph, script).fails();
+        let fault = driver(&graph, script).fails();
         assert_eq!(fault.code, "target_unknown");
         assert!(fault.message.starts_with("`a` leads to"), "{fault}");
     }
@@ -64,7 +64,7 @@ fn a_node_that_was_looked_up_wrong_is_no_target_either() {
         let wrong = antiphon_core::command::Destination::Node(NodeId(number));
         let wrong = Route::Only(vec![wrong]);
         let script = Script::new().node("a", move |call| call.route(wrong.clone()));
-        assert_eq!(play(&graph, script).fails().code, "target_unknown");
+        assert_eq!(driver(&graph, script).fails().code, "target_unknown");
     }
 }
 
@@ -75,9 +75,9 @@ fn a_lenient_graph_ends_the_path_with_a_warning() {
     let script = Script::new().node("a", |call| {
         call.route(Route::Also(vec![name("nowhere"), send("neither", Value::Null)]))
     });
-    let mut play = play(&graph.build().unwrap(), script);
-    play.complete();
-    let warned = play.of_kind(EventKind::EdgeTaken).into_iter();
+    let mut driver = driver(&graph.build().unwrap(), script);
+    driver.complete();
+    let warned = driver.of_kind(EventKind::EdgeTaken).into_iter();
     let warned: Vec<_> = warned.filter(|event| event.level == Level::Warning).collect();
     let targets: Vec<_> = warned.iter().map(|event| event.data["target"].clone()).collect();
     assert_eq!(targets, [json!("nowhere"), json!("neither")]);
@@ -90,7 +90,7 @@ fn a_lenient_graph_still_holds_a_branch_to_its_labels() {
     graph.semantics(Semantics { lenient: true, ..Semantics::default() });
     graph.branch("a", "which", 0, Some(&[("yes", "a")]));
     let script = Script::new().router(0, |_| choose([name("maybe")]));
-    assert_eq!(play(&graph.build().unwrap(), script).fails().code, "target_unknown");
+    assert_eq!(driver(&graph.build().unwrap(), script).fails().code, "target_unknown");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::engine::random::RandomGraph;
-use crate::support::{Finish, Play, options};
+use crate::support::{Finish, TestDriver, options};
 
 /// EN-20 of `docs/engine.md`.
 #[test]
@@ -14,10 +14,10 @@ fn one_graph_run_from_eight_threads_gives_what_eight_runs_in_a_row_give() {
     let random = RandomGraph::sample();
     let graph = random.graph();
     let run = |seed: u64| -> (Value, usize) {
-        let mut play = Play::with(&graph, random.script(), json!({}), options());
-        play.finish = Finish::Shuffled(seed);
-        play.go();
-        (play.state(), play.events.len())
+        let mut driver = TestDriver::with(&graph, random.script(), json!({}), options());
+        driver.finish = Finish::Shuffled(seed);
+        driver.go();
+        (driver.state(), driver.events.len())
     };
     let alone: Vec<_> = (0..8).map(run).collect();
     assert_eq!(Arc::strong_count(&graph), 1, "a run that is over keeps nothing");

@@ -12,7 +12,7 @@ use antiphon_core::task::TaskOutcome;
 use antiphon_core::{FaultCode, Jitter, RetryPolicy};
 use serde_json::{Value, json};
 
-use crate::support::{BEGIN, Play, Script, chain, fan, ms, nested, play, policy};
+use crate::support::{BEGIN, Script, TestDriver, chain, driver, fan, ms, nested, policy};
 
 fn timed(timeout: Duration, graph: &mut GraphBuilder<Value>) {
     graph.add_node(policy(NodePolicy { timeout: Some(timeout), ..NodePolicy::default() }, "a"));
@@ -28,13 +28,13 @@ fn wall(time: Duration) -> Limits {
 fn a_node_that_takes_too_long_is_cancelled_and_its_caller_is_freed() {
     let mut graph = chain(&[]);
     timed(ms(100), &mut graph);
-    let mut play = play(&graph.build().unwrap(), Script::new().never_ends("a"));
-    let fault = play.fails();
+    let mut driver = driver(&graph.build().unwrap(), Script::new().never_ends("a"));
+    let fault = driver.fails();
     assert_eq!(fault.code, FaultCode::NodeTimeout);
     assert_eq!(fault.message, "the node took too long: a");
-    assert_eq!(play.now, BEGIN + ms(100), "at the deadline, not later");
-    assert_eq!(play.cancelled, [play.tasks[0].id]);
-    assert_eq!(play.of_kind(EventKind::Error).len(), 1);
+    assert_eq!(driver.now, BEGIN + ms(100), "at the deadline, not later");
+    assert_eq!(driver.cancelled, [driver.tasks[0].id]);
+    assert_eq!(driver.of_kind(EventKind::Error).len(), 1);
 }
 
 /// EN-09 of `docs/engine.md`.
@@ -45,15 +45,15 @@ fn a_late_answer_changes_nothing() {
     graph.on_error_goto("a", "b", None);
     graph.node("b");
     let script = Script::new().never_ends("a").never_ends("b");
-    let mut play = play(&graph.build().unwrap(), script);
-    play.go();
-    let late = play.tasks[0].id;
-    assert!(!play.run.awaits(late) && play.run.awaits(play.tasks[1].id));
+    let mut driver = driver(&graph.build().unwrap(), script);
+    driver.go();
+    let late = driver.tasks[0].id;
+    assert!(!driver.run.awaits(late) && driver.run.awaits(driver.tasks[1].id));
     let update = antiphon_core::command::Update::default();
-    assert!(!play.run.resolve(late, TaskOutcome::Done(update), play.now));
-    assert!(play.run.request(late, antiphon_core::budget::BudgetCharge::Tool).is_err());
-    assert_eq!(play.run.budget().spent().tool_calls, 0);
-    assert_eq!(play.started, ["a", "b"]);
+    assert!(!driver.run.resolve(late, TaskOutcome::Done(update), driver.now));
+    assert!(driver.run.request(late, antiphon_core::budget::BudgetCharge::Tool).is_err());
+    assert_eq!(driver.run.budget().spent().tool_calls, 0);
+    assert_eq!(driver.started, ["a", "b"]);
 }
 
 #[test]
@@ -66,11 +66,11 @@ fn a_time_out_is_tried_again_by_the_nodes_policy_with_a_new_deadline() {
         "a",
     ));
     graph.edge(START, "a");
-    let mut play = play(&graph.build().unwrap(), Script::new().never_ends("a"));
-    assert_eq!(play.fails().code, "node_timeout");
-    let deadlines: Vec<_> = play.tasks.iter().map(|task| task.deadline.unwrap()).collect();
+    let mut driver = driver(&graph.build().unwrap(), Script::new().never_ends("a"));
+    assert_eq!(driver.fails().code, "node_timeout");
+    let deadlines: Vec<_> = driver.tasks.iter().map(|task| task.deadline.unwrap()).collect();
     assert_eq!(deadlines, [BEGIN + ms(100), BEGIN + ms(1200)]);
-    assert_eq!(play.cancelled.len(), 2);
+    assert_eq!(driver.cancelled.len(), 2);
 }
 
 /// EN-10 of `docs/engine.md`.
@@ -81,9 +81,9 @@ fn a_task_gets_the_runs_deadline_if_that_is_sooner_than_its_own() {
     let graph = graph.build().unwrap();
     for (limit, expected) in [(ms(300), ms(300)), (Duration::from_mins(1), Duration::from_secs(10))]
     {
-        let mut play = Play::new(&graph, Script::new(), json!({}), wall(limit));
-        play.complete();
-        assert_eq!(play.tasks[0].deadline, Some(BEGIN + expected));
+        let mut driver = TestDriver::new(&graph, Script::new(), json!({}), wall(limit));
+        driver.complete();
+        assert_eq!(driver.tasks[0].deadline, Some(BEGIN + expected));
     }
 }
 
@@ -96,9 +96,10 @@ fn a_task_gets_the_soonest_deadline_of_all_that_is_around_it() {
     node.policy.timeout = Some(ms(70));
     graph.add_node(node);
     graph.edge(START, "a");
-    let mut play = Play::new(&graph.build().unwrap(), Script::new(), json!({}), wall(ms(300)));
-    play.complete();
-    assert_eq!(play.tasks[0].deadline, Some(BEGIN + ms(70)));
+    let mut driver =
+        TestDriver::new(&graph.build().unwrap(), Script::new(), json!({}), wall(ms(300)));
+    driver.complete();
+    assert_eq!(driver.tasks[0].deadline, Some(BEGIN + ms(70)));
 }
 
 #[test]
@@ -110,33 +111,33 @@ fn a_nested_graph_that_takes_too_long_frees_its_caller_from_a_stuck_task() {
     graph.add_node(node);
     graph.node("b");
     graph.edge(START, "a").on_error_goto("a", "b", None);
-    let mut play = play(&graph.build().unwrap(), Script::new().never_ends("deep"));
-    play.complete();
-    assert_eq!(play.now, BEGIN + ms(70));
-    assert_eq!(play.started, ["a/deep", "b"]);
-    assert_eq!(play.cancelled.len(), 1);
+    let mut driver = driver(&graph.build().unwrap(), Script::new().never_ends("deep"));
+    driver.complete();
+    assert_eq!(driver.now, BEGIN + ms(70));
+    assert_eq!(driver.started, ["a/deep", "b"]);
+    assert_eq!(driver.cancelled.len(), 1);
 }
 
 #[test]
 fn the_runs_time_frees_the_caller_from_a_stuck_task() {
     let graph = fan(&["a", "b"], &[("log", Reducer::Append)]).build().unwrap();
     let script = Script::new().writes("a", "log", json!("a")).never_ends("b");
-    let mut play = Play::new(&graph, script, json!({}), wall(ms(50)));
-    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::WallTime));
-    assert_eq!(play.now, BEGIN + ms(50));
-    assert_eq!(play.cancelled.len(), 1);
-    assert_eq!(play.run.remaining(play.now), None);
+    let mut driver = TestDriver::new(&graph, script, json!({}), wall(ms(50)));
+    assert_eq!(driver.ends(), Ending::Budget(BudgetDimension::WallTime));
+    assert_eq!(driver.now, BEGIN + ms(50));
+    assert_eq!(driver.cancelled.len(), 1);
+    assert_eq!(driver.run.remaining(driver.now), None);
 }
 
 #[test]
 fn a_stuck_task_that_is_being_cancelled_is_given_up_at_its_own_deadline() {
     let mut graph = chain(&[]);
     timed(ms(100), &mut graph);
-    let mut play = play(&graph.build().unwrap(), Script::new().never_ends("a"));
-    play.step();
-    play.run.cancel("enough", play.now);
-    assert_eq!(play.ends(), Ending::Cancelled("enough".into()));
-    assert_eq!(play.now, BEGIN + ms(100));
+    let mut driver = driver(&graph.build().unwrap(), Script::new().never_ends("a"));
+    driver.step();
+    driver.run.cancel("enough", driver.now);
+    assert_eq!(driver.ends(), Ending::Cancelled("enough".into()));
+    assert_eq!(driver.now, BEGIN + ms(100));
 }
 
 #[test]
@@ -152,10 +153,10 @@ fn a_nodes_own_wall_time_covers_all_of_its_attempts() {
     };
     graph.add_node(policy(limited, "a"));
     graph.edge(START, "a");
-    let mut play = play(&graph.build().unwrap(), Script::new().never_ends("a"));
-    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::WallTime));
-    assert_eq!(play.now, BEGIN + ms(1150), "100 ms, a pause of a second, 50 ms");
-    assert_eq!(play.started.len(), 2);
+    let mut driver = driver(&graph.build().unwrap(), Script::new().never_ends("a"));
+    assert_eq!(driver.ends(), Ending::Budget(BudgetDimension::WallTime));
+    assert_eq!(driver.now, BEGIN + ms(1150), "100 ms, a pause of a second, 50 ms");
+    assert_eq!(driver.started.len(), 2);
 }
 
 #[test]
@@ -163,15 +164,15 @@ fn the_time_of_a_task_begins_when_the_driver_gets_it() {
     let mut graph = chain(&[]);
     timed(ms(100), &mut graph);
     let options = Options { commits: true, ..crate::support::options() };
-    let mut play = Play::with(&graph.build().unwrap(), Script::new(), json!({}), options);
-    play.acknowledges = false;
-    assert!(matches!(play.step(), Effect::Commit(_)));
-    play.now = BEGIN + ms(500);
-    assert!(matches!(play.step(), Effect::Wait(_)), "a slow store is not the task's fault");
-    play.run.committed(play.commits[0].id);
-    play.acknowledges = true;
-    play.complete();
-    assert_eq!(play.tasks[0].deadline, Some(BEGIN + ms(600)));
+    let mut driver = TestDriver::with(&graph.build().unwrap(), Script::new(), json!({}), options);
+    driver.acknowledges = false;
+    assert!(matches!(driver.step(), Effect::Commit(_)));
+    driver.now = BEGIN + ms(500);
+    assert!(matches!(driver.step(), Effect::Wait(_)), "a slow store is not the task's fault");
+    driver.run.committed(driver.commits[0].id);
+    driver.acknowledges = true;
+    driver.complete();
+    assert_eq!(driver.tasks[0].deadline, Some(BEGIN + ms(600)));
 }
 
 #[test]
@@ -185,10 +186,10 @@ fn the_time_of_a_task_that_waits_for_its_turn_does_not_run() {
     let script =
         ["a", "b", "c"].iter().fold(Script::new(), |script, name| script.takes(name, ms(80)));
     let options = Options { max_concurrency: Some(1), ..crate::support::options() };
-    let mut play = Play::with(&graph.build().unwrap(), script, json!({}), options);
-    play.complete();
-    assert_eq!(play.now, BEGIN + ms(240));
-    assert!(play.cancelled.is_empty());
+    let mut driver = TestDriver::with(&graph.build().unwrap(), script, json!({}), options);
+    driver.complete();
+    assert_eq!(driver.now, BEGIN + ms(240));
+    assert!(driver.cancelled.is_empty());
 }
 
 #[test]
@@ -199,10 +200,10 @@ fn a_node_that_waits_for_its_turn_can_still_run_out_of_what_it_may_spend() {
     graph.edge(START, "b");
     let script = Script::new().takes("a", ms(80));
     let options = Options { max_concurrency: Some(1), ..crate::support::options() };
-    let mut play = Play::with(&graph.build().unwrap(), script, json!({}), options);
-    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::WallTime));
-    assert_eq!(play.started, ["a"], "it is neither started nor cancelled");
-    assert_eq!(play.cancelled, [play.tasks[0].id]);
+    let mut driver = TestDriver::with(&graph.build().unwrap(), script, json!({}), options);
+    assert_eq!(driver.ends(), Ending::Budget(BudgetDimension::WallTime));
+    assert_eq!(driver.started, ["a"], "it is neither started nor cancelled");
+    assert_eq!(driver.cancelled, [driver.tasks[0].id]);
 }
 
 #[test]
@@ -212,13 +213,14 @@ fn wall_time_leads_to_the_budget_edge_with_a_grace_that_ends_too() {
     graph.on_budget("wrap up");
     let graph = graph.build().unwrap();
     let script = Script::new().never_ends("a").writes("wrap up", "log", json!("enough"));
-    let mut play = Play::new(&graph, script.clone(), json!({}), wall(Duration::from_secs(100)));
-    assert_eq!(play.complete(), json!({"log": ["enough"]}));
-    assert_eq!(play.started, ["a", "wrap up"]);
-    assert_eq!(play.tasks[1].deadline, Some(BEGIN + Duration::from_secs(110)), "a tenth more");
-    let mut play = Play::new(&graph, script.never_ends("wrap up"), json!({}), wall(ms(50)));
-    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::WallTime));
-    assert_eq!(play.now, BEGIN + ms(1050), "at least a second");
+    let mut driver =
+        TestDriver::new(&graph, script.clone(), json!({}), wall(Duration::from_secs(100)));
+    assert_eq!(driver.complete(), json!({"log": ["enough"]}));
+    assert_eq!(driver.started, ["a", "wrap up"]);
+    assert_eq!(driver.tasks[1].deadline, Some(BEGIN + Duration::from_secs(110)), "a tenth more");
+    let mut driver = TestDriver::new(&graph, script.never_ends("wrap up"), json!({}), wall(ms(50)));
+    assert_eq!(driver.ends(), Ending::Budget(BudgetDimension::WallTime));
+    assert_eq!(driver.now, BEGIN + ms(1050), "at least a second");
 }
 
 #[test]
@@ -232,8 +234,8 @@ fn a_nested_graphs_wall_time_leads_to_its_own_budget_edge() {
     graph.add_node(node);
     graph.edge(START, "a");
     let script = Script::new().never_ends("deep").writes("wrap up", "log", json!("enough"));
-    let mut play = play(&graph.build().unwrap(), script);
-    assert_eq!(play.complete(), json!({"log": ["enough"]}));
-    assert_eq!(play.now, BEGIN + ms(40));
-    assert_eq!(play.tasks[1].deadline, Some(BEGIN + ms(1040)));
+    let mut driver = driver(&graph.build().unwrap(), script);
+    assert_eq!(driver.complete(), json!({"log": ["enough"]}));
+    assert_eq!(driver.now, BEGIN + ms(40));
+    assert_eq!(driver.tasks[1].deadline, Some(BEGIN + ms(1040)));
 }

@@ -6,18 +6,18 @@ use antiphon_core::channel::{Reducer, WriteOp};
 use antiphon_core::graph::{RouterView, Semantics};
 use serde_json::json;
 
-use crate::support::{Play, Script, fan};
+use crate::support::{Script, TestDriver, fan};
 
 const BEFORE: &str = r#"{"log": ["before"], "x": 1, "sum": 0}"#;
 
-fn failing(router_view: RouterView, script: Script) -> Play {
+fn failing(router_view: RouterView, script: Script) -> TestDriver {
     let channels = [("log", Reducer::Append), ("x", Reducer::Set), ("sum", Reducer::Foreign(0))];
     let mut graph = fan(&["a", "b", "c"], &channels);
     graph.semantics(Semantics { router_view, ..Semantics::default() }).branch("c", "way", 0, None);
     let input = json!({"log": "before", "x": 1, "sum": 0});
-    let mut play = Play::new(&graph.build().unwrap(), script, input, Limits::default());
-    play.fails();
-    play
+    let mut driver = TestDriver::new(&graph.build().unwrap(), script, input, Limits::default());
+    driver.fails();
+    driver
 }
 
 fn sums(script: Script) -> Script {
@@ -34,9 +34,9 @@ fn a_foreign_rule_that_fails_in_the_middle_changes_nothing() {
         .node("a", |call| call.done([("log", json!("a")), ("sum", json!(5))]))
         .node("b", |call| call.done([("sum", json!(-1)), ("x", json!(2))]))
         .router(0, |_| panic!("nobody is asked where to go"));
-    let play = failing(RouterView::Merged, script);
+    let driver = failing(RouterView::Merged, script);
     assert_eq!(
-        play.state().to_string(),
+        driver.state().to_string(),
         serde_json::from_str::<serde_json::Value>(BEFORE).unwrap().to_string()
     );
 }
@@ -48,8 +48,8 @@ fn a_write_that_does_not_fit_changes_nothing() {
         .node("b", |call| call.op("log", WriteOp::Replace(json!("no list"))))
         .node("c", |call| call.done([("x", json!(2)), ("x", json!(3))]))
         .router(0, |_| Err(crate::support::fault(Category::State)));
-    let play = failing(RouterView::Own, script);
-    assert_eq!(play.state(), serde_json::from_str::<serde_json::Value>(BEFORE).unwrap());
+    let driver = failing(RouterView::Own, script);
+    assert_eq!(driver.state(), serde_json::from_str::<serde_json::Value>(BEFORE).unwrap());
 }
 
 #[test]
@@ -58,8 +58,8 @@ fn the_failure_of_a_router_that_sees_only_its_own_writes_changes_nothing() {
         .writes("a", "log", json!("a"))
         .writes("b", "sum", json!(1))
         .router(0, |_| Err(crate::support::fault(Category::State)));
-    let play = failing(RouterView::Own, script);
-    assert_eq!(play.state(), serde_json::from_str::<serde_json::Value>(BEFORE).unwrap());
+    let driver = failing(RouterView::Own, script);
+    assert_eq!(driver.state(), serde_json::from_str::<serde_json::Value>(BEFORE).unwrap());
 }
 
 #[test]
@@ -67,18 +67,18 @@ fn the_failure_of_a_router_that_sees_the_merged_state_comes_after_the_merge() {
     let script = sums(Script::new())
         .writes("a", "log", json!("a"))
         .router(0, |_| Err(crate::support::fault(Category::State)));
-    let play = failing(RouterView::Merged, script);
-    assert_eq!(play.state()["log"], json!(["before", "a"]));
+    let driver = failing(RouterView::Merged, script);
+    assert_eq!(driver.state()["log"], json!(["before", "a"]));
 }
 
 #[test]
 fn a_snapshot_is_not_changed_by_later_supersteps() {
     let graph = crate::support::chain(&["a"]).build().unwrap();
     let script = Script::new().writes("a", "log", json!("a"));
-    let mut play = Play::new(&graph, script, json!({"log": "in"}), Limits::default());
-    play.step();
-    let before = play.run.state().snapshot();
-    play.complete();
+    let mut driver = TestDriver::new(&graph, script, json!({"log": "in"}), Limits::default());
+    driver.step();
+    let before = driver.run.state().snapshot();
+    driver.complete();
     assert_eq!(before[0], Some(json!(["in"])));
-    assert_eq!(play.state(), json!({"log": ["in", "a"]}));
+    assert_eq!(driver.state(), json!({"log": ["in", "a"]}));
 }

@@ -12,7 +12,7 @@ use antiphon_core::{Category, FaultCode};
 use serde_json::{Value, json};
 
 use crate::support::{
-    BEGIN, Play, Script, chain, fan, folded, ms, nested, options, policy, stored,
+    BEGIN, Script, TestDriver, chain, fan, folded, ms, nested, options, policy, stored,
 };
 
 /// A node `fails` beside a node `works`.
@@ -30,10 +30,10 @@ fn script() -> Script {
 }
 
 /// Plays until a task is asked to stop.
-fn until_cancelled(play: &mut Play) {
-    while play.cancelled.is_empty() {
-        if matches!(play.step(), antiphon_core::effect::Effect::Wait(_)) && !play.answer_one() {
-            play.now = play.now + ms(1);
+fn until_cancelled(driver: &mut TestDriver) {
+    while driver.cancelled.is_empty() {
+        if matches!(driver.step(), antiphon_core::effect::Effect::Wait(_)) && !driver.answer_one() {
+            driver.now = driver.now + ms(1);
         }
     }
 }
@@ -41,24 +41,24 @@ fn until_cancelled(play: &mut Play) {
 #[test]
 fn a_failed_run_waits_for_it_and_a_resumed_one_does_not_repeat_it() {
     let graph = beside();
-    let mut play = stored(&graph, script());
-    assert_eq!(play.fails().code, "tool");
-    assert_eq!(play.now, BEGIN + ms(1000));
-    assert_eq!(play.cancelled.len(), 1, "what can be stopped would be");
+    let mut driver = stored(&graph, script());
+    assert_eq!(driver.fails().code, "tool");
+    assert_eq!(driver.now, BEGIN + ms(1000));
+    assert_eq!(driver.cancelled.len(), 1, "what can be stopped would be");
     let repaired = script().writes("fails", "log", json!("repaired"));
-    let mut resumed = Play::resume(&graph, repaired, folded(&graph, &play.commits));
+    let mut resumed = TestDriver::resume(&graph, repaired, folded(&graph, &driver.commits));
     assert_eq!(resumed.complete(), json!({"log": ["repaired", "works"]}));
     assert_eq!(resumed.started, ["fails"]);
 }
 
 #[test]
 fn a_caller_who_cancels_does_not_wait_for_it() {
-    let mut play = stored(&beside(), script());
-    until_cancelled(&mut play);
-    play.run.cancel("the user left", play.now);
-    let now = play.now;
-    assert_eq!(play.ends(), Ending::Cancelled("the user left".into()));
-    assert_eq!(play.now, now);
+    let mut driver = stored(&beside(), script());
+    until_cancelled(&mut driver);
+    driver.run.cancel("the user left", driver.now);
+    let now = driver.now;
+    assert_eq!(driver.ends(), Ending::Cancelled("the user left".into()));
+    assert_eq!(driver.now, now);
     let mut early = stored(&beside(), script());
     while early.tasks.is_empty() {
         early.step();
@@ -84,9 +84,9 @@ fn its_own_deadline_bounds_the_wait() {
     let timeout = Some(ms(100));
     graph.add_node(policy(NodePolicy { timeout, ..NodePolicy::default() }, "works"));
     graph.edge(START, "works");
-    let mut play = stored(&graph.build().unwrap(), script());
-    assert_eq!(play.fails().code, "tool");
-    assert_eq!(play.now, BEGIN + ms(100));
+    let mut driver = stored(&graph.build().unwrap(), script());
+    assert_eq!(driver.fails().code, "tool");
+    assert_eq!(driver.now, BEGIN + ms(100));
 }
 
 #[test]
@@ -98,23 +98,23 @@ fn a_deadline_around_it_bounds_the_wait() {
             ..options()
         },
     ] {
-        let mut play = Play::with(&beside(), script(), json!({}), options);
-        assert_eq!(play.fails().code, "tool", "the first reason counts");
-        assert_eq!(play.now, BEGIN + ms(100));
+        let mut driver = TestDriver::with(&beside(), script(), json!({}), options);
+        assert_eq!(driver.fails().code, "tool", "the first reason counts");
+        assert_eq!(driver.now, BEGIN + ms(100));
     }
 }
 
 #[test]
 fn its_failure_is_an_event_and_its_question_is_not_asked() {
-    let mut play = stored(&beside(), script().fails("works", Category::State));
-    assert_eq!(play.fails().code, "tool", "the first failure is raised");
+    let mut driver = stored(&beside(), script().fails("works", Category::State));
+    assert_eq!(driver.fails().code, "tool", "the first failure is raised");
     let codes: Vec<_> =
-        play.of_kind(EventKind::Error).iter().map(|e| e.data["code"].clone()).collect();
+        driver.of_kind(EventKind::Error).iter().map(|e| e.data["code"].clone()).collect();
     assert_eq!(codes, ["tool", "state"]);
     let asks = script().node("works", |_| TaskOutcome::Ask(json!("which?")));
-    let mut play = stored(&beside(), asks);
-    assert_eq!(play.fails().code, "tool");
-    assert!(play.of_kind(EventKind::Interrupt).is_empty());
+    let mut driver = stored(&beside(), asks);
+    assert_eq!(driver.fails().code, "tool");
+    assert!(driver.of_kind(EventKind::Interrupt).is_empty());
 }
 
 #[test]
@@ -125,20 +125,20 @@ fn it_is_neither_tried_again_nor_handled() {
     graph.edge(START, "works");
     graph.node("handler");
     graph.on_error_goto("works", "handler", None);
-    let mut play = stored(&graph.build().unwrap(), script().fails("works", Category::Timeout));
-    assert_eq!(play.fails().code, "tool");
-    assert_eq!(play.started, ["fails", "works"]);
+    let mut driver = stored(&graph.build().unwrap(), script().fails("works", Category::Timeout));
+    assert_eq!(driver.fails().code, "tool");
+    assert_eq!(driver.started, ["fails", "works"]);
 }
 
 #[test]
 fn it_may_make_no_further_call() {
-    let mut play = stored(&beside(), script());
-    until_cancelled(&mut play);
-    let id = play.cancelled[0];
+    let mut driver = stored(&beside(), script());
+    until_cancelled(&mut driver);
+    let id = driver.cancelled[0];
     let wanted = crate::support::tool("charge", &json!({}));
-    assert_eq!(play.run.begin_call(id, &wanted).unwrap_err().code, FaultCode::TaskCancelled);
-    assert!(play.run.is_under_way(id) && play.run.awaits(id));
-    assert!(!play.run.let_finish(id), "it is asked once");
+    assert_eq!(driver.run.begin_call(id, &wanted).unwrap_err().code, FaultCode::TaskCancelled);
+    assert!(driver.run.is_under_way(id) && driver.run.awaits(id));
+    assert!(!driver.run.let_finish(id), "it is asked once");
 }
 
 #[test]
@@ -153,8 +153,8 @@ fn a_spent_budget_waits_for_it_and_merges_it() {
     let script = script().node("fails", spends).writes("late", "log", json!("late"));
     let limits = antiphon_core::budget::Limits { model_calls: Some(0), ..options().limits };
     let options = Options { limits, ..options() };
-    let mut play = Play::with(&graph.build().unwrap(), script, json!({}), options);
-    assert_eq!(play.complete(), json!({"log": ["works", "late"]}));
+    let mut driver = TestDriver::with(&graph.build().unwrap(), script, json!({}), options);
+    assert_eq!(driver.complete(), json!({"log": ["works", "late"]}));
 }
 
 #[test]
@@ -164,12 +164,12 @@ fn a_nested_graph_ends_after_what_it_is_at() {
     graph.add_node(nested("inner", inner));
     graph.edge(START, "inner");
     let graph = graph.build().unwrap();
-    let mut play = stored(&graph, script());
-    assert_eq!(play.fails().code, "tool");
-    assert_eq!(play.now, BEGIN + ms(1000));
-    assert_eq!(play.started, ["fails", "inner/works"]);
+    let mut driver = stored(&graph, script());
+    assert_eq!(driver.fails().code, "tool");
+    assert_eq!(driver.now, BEGIN + ms(1000));
+    assert_eq!(driver.started, ["fails", "inner/works"]);
     let repaired = script().writes("fails", "log", json!("repaired"));
-    let mut resumed = Play::resume(&graph, repaired, folded(&graph, &play.commits));
+    let mut resumed = TestDriver::resume(&graph, repaired, folded(&graph, &driver.commits));
     resumed.complete();
     assert_eq!(resumed.started, ["fails", "inner/never"], "what it was at is not repeated");
 }

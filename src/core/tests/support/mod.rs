@@ -149,7 +149,7 @@ pub(crate) enum End {
 }
 
 /// One run with its script.
-pub(crate) struct Play {
+pub(crate) struct TestDriver {
     pub(crate) run: Run<Value>,
     pub(crate) now: Time,
     pub(crate) script: Script,
@@ -172,11 +172,11 @@ pub(crate) struct Play {
 /// When runs begin: 2024-01-01.
 pub(crate) const BEGIN: Time = Time::from_micros(1_704_067_200_000_000);
 
-pub(crate) fn play(graph: &Arc<Graph<Value>>, script: Script) -> Play {
-    Play::new(graph, script, json!({}), Limits::default())
+pub(crate) fn driver(graph: &Arc<Graph<Value>>, script: Script) -> TestDriver {
+    TestDriver::new(graph, script, json!({}), Limits::default())
 }
 
-impl Play {
+impl TestDriver {
     pub(crate) fn new(
         graph: &Arc<Graph<Value>>,
         script: Script,
@@ -465,8 +465,8 @@ pub(crate) const fn ms(millis: u64) -> Duration {
 }
 
 /// A run from nothing whose commits are kept.
-pub(crate) fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
-    Play::with(graph, script, json!({}), Options { commits: true, ..options() })
+pub(crate) fn stored(graph: &Arc<Graph<Value>>, script: Script) -> TestDriver {
+    TestDriver::with(graph, script, json!({}), Options { commits: true, ..options() })
 }
 
 /// What a store recovers from commits.

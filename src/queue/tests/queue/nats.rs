@@ -99,7 +99,11 @@ async fn what_came_for_a_wait_that_was_dropped_is_there_at_once() {
         }
         let started = Instant::now();
         let taken = queue.take("t", 1, LONG).await.unwrap();
-        assert!(started.elapsed() < settings().lease / 2, "{id} came after {:?}", started.elapsed());
+        assert!(
+            started.elapsed() < settings().lease / 2,
+            "{id} came after {:?}",
+            started.elapsed()
+        );
         assert_eq!(ids(&taken), [id.as_str()]);
         taken[0].lease.acknowledge().await.unwrap();
     }

@@ -299,9 +299,13 @@ impl Supervisor<'_> {
             }
             _ => {
                 let JobPhase::Collecting(body) = &self.phase else {
-                    return Err(StopReason::Protocol("an attachment without an outcome".to_owned()));
+                    return Err(StopReason::Protocol(
+                        "an attachment without an outcome".to_owned(),
+                    ));
                 };
-                self.attached.take(text, &body.tables, &self.budget).map_err(StopReason::Protocol)?;
+                self.attached
+                    .take(text, &body.tables, &self.budget)
+                    .map_err(StopReason::Protocol)?;
             }
         }
         let JobPhase::Collecting(body) = &self.phase else { return Ok(None) };

@@ -60,8 +60,12 @@ enum ConsumerState {
 
 /// Both ends of a queue that delays work for up to `delay`.
 pub(super) fn queue<J>(delay: Duration) -> (Producer<J>, Consumer<J>) {
-    let state =
-        QueueState { jobs: VecDeque::new(), due: false, consumer: ConsumerState::Work, closed: false };
+    let state = QueueState {
+        jobs: VecDeque::new(),
+        due: false,
+        consumer: ConsumerState::Work,
+        closed: false,
+    };
     let queue = Arc::new(JobQueue { state: Mutex::new(state), news: Condvar::new(), delay });
     (Producer(Arc::clone(&queue)), Consumer { queue, taken: VecDeque::new() })
 }

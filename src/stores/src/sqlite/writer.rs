@@ -103,7 +103,12 @@ impl WriterThread {
         }
     }
 
-    pub(super) fn append(&self, batch: EntryBatch, now: Time, flush_mode: FlushMode) -> StoreFuture<()> {
+    pub(super) fn append(
+        &self,
+        batch: EntryBatch,
+        now: Time,
+        flush_mode: FlushMode,
+    ) -> StoreFuture<()> {
         let size: usize = batch.entries.iter().map(|entry| entry.body.len()).sum();
         if flush_mode == FlushMode::Now
             && size <= AT_ONCE

@@ -144,7 +144,10 @@ impl State {
         }
         let started = self.current_index().map_or(0, |index| index + 1);
         if let Some(slot) = self.research_results.iter().skip(started).position(Option::is_some) {
-            return Err(format!("a research step has a result before it began: {}", started + slot));
+            return Err(format!(
+                "a research step has a result before it began: {}",
+                started + slot
+            ));
         }
         let Retries { planner, researcher, expert } = self.retries_by_agent;
         let parts = planner + researcher + expert + self.counted_errors;
