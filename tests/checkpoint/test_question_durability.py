@@ -162,14 +162,14 @@ ASKERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("durability", DURABILITIES)
-@pytest.mark.parametrize("asker", ASKERS)
+@pytest.mark.parametrize("kind", ASKERS)
 def test_a_callback_receives_a_question_only_after_it_is_stored(
-    stores: tuple[Any, Any], durability: Any, asker: str
+    stores: tuple[Any, Any], durability: Any, kind: str
 ) -> None:
     mine, others = stores
 
     def outer(checkpointer: Any) -> Any:
-        builder = StateGraph(State).add_node("n", ASKERS[asker]).add_edge(START, "n")
+        builder = StateGraph(State).add_node("n", ASKERS[kind]).add_edge(START, "n")
         return builder.compile(checkpointer)
 
     listener = Listener(outer(others))

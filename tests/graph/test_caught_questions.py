@@ -32,7 +32,7 @@ def pay(euros: int) -> str:
     return f"paid {euros}"
 
 
-class Asker(Agent):
+class Asks(Agent):
     """Asks a person."""
 
     def act(self, state: Any, ctx: Any) -> str:
@@ -40,7 +40,7 @@ class Asker(Agent):
 
 
 INNER = single(lambda state: {"log": [interrupt("may I?")]})
-TEAM = Orchestrator([Asker()])
+TEAM = Orchestrator([Asks()])
 
 ASKS: dict[str, Callable[[], Any]] = {
     "interrupt": lambda: interrupt("may I?"),

@@ -37,7 +37,7 @@ def single(node: Any, **options: Any) -> Any:
     return StateGraph(State).add_node("n", node).add_edge(START, "n").compile(**options)
 
 
-class Asker(Agent):
+class Asks(Agent):
     """Asks a person."""
 
     def act(self, state: Any, ctx: Any) -> str:
@@ -59,7 +59,7 @@ class Payer(Agent):
 
 INNER = single(lambda state: {"answer": interrupt("may I?")})
 MIDDLE = single(lambda state: INNER.invoke({"x": "in"}))
-TEAM = Orchestrator([Asker()])
+TEAM = Orchestrator([Asks()])
 PAYERS = Orchestrator([Payer()])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tokenize
 from typing import TYPE_CHECKING
 
 from house.source import ROOT, Finding, files, finding, line_of, python, report, rust
@@ -42,12 +43,27 @@ RETIRED_VERBS = frozenset(
     )
 )
 """Names of functions and modules that say too little, in Rust and Python."""
+RETIRED_ANYWHERE = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    actor asker begun breach breaches course deed deeds desk doer doom errand flaw flaws
+    glance goes_on grip habits haste heed incident keeper lane leash luggage patience pictured
+    portrait rehearsal rouse shelf stopper tenant vault withheld
+    """,
+    )
+)
+"""Names that say too little for anything: also for fields, parameters, variables and constants."""
 _PUBLIC = {"Image"}
 """Public classes that are what they are called."""
 _RUST_TYPE = re.compile(r"\b(?:struct|enum|trait|type) (\w+)")
 _PYTHON_TYPE = re.compile(r"^ *class _*(\w+)", re.MULTILINE)
 _RUST_VERB = re.compile(r"\b(?:fn|mod) (\w+)")
 _PYTHON_VERB = re.compile(r"\bdef _*(\w+)")
+
+_RUST_SILENT = re.compile(r"""//[^\n]*|"(?:[^"\\]|\\.)*"|\br(#*)".*?"\1""", re.DOTALL)
+"""Comments and strings of Rust."""
+_WORD = re.compile(r"(?<![\w'])_*([A-Za-z]\w*)")
 
 _RUST = {
     r"#!?\[allow\(": "write `#[expect(…, reason = …)]` in place of `allow`",
@@ -66,6 +82,10 @@ def test_no_file_is_named_after_nothing() -> None:
 
 def test_retired_names_stay_away() -> None:
     report(retired_names(ROOT))
+
+
+def test_no_field_parameter_or_variable_has_a_retired_name() -> None:
+    report(retired_words(ROOT))
 
 
 def test_nothing_is_left_for_later() -> None:
@@ -98,6 +118,30 @@ def retired_names(root: Path) -> Iterator[Finding]:
             if match[1] in retired:
                 rule = f"the field has a word for it, see the glossary: {match[1]}"
                 yield finding(root, path, line_of(text, match.start()), rule)
+
+
+def retired_words(root: Path) -> Iterator[Finding]:
+    """Identifiers of any kind, those of tests too, that the field has a word for."""
+    for path in rust(root, tests=True):
+        text = _RUST_SILENT.sub(_blanked, path.read_text(encoding="utf-8"))
+        for match in _WORD.finditer(text):
+            if match[1].lower() in RETIRED_ANYWHERE:
+                yield finding(root, path, line_of(text, match.start()), _retired(match[1]))
+    for path in [*python(root), *files(root, "tests", ".py")]:
+        with path.open("rb") as source:
+            for token in tokenize.tokenize(source.readline):
+                is_name = token.type == tokenize.NAME
+                if is_name and token.string.strip("_").lower() in RETIRED_ANYWHERE:
+                    yield finding(root, path, token.start[0], _retired(token.string))
+
+
+def _blanked(silent: re.Match[str]) -> str:
+    """The line breaks of a comment or string, so that lines keep their numbers."""
+    return "\n" * silent[0].count("\n")
+
+
+def _retired(name: str) -> str:
+    return f"the field has a word for it: {name}"
 
 
 def unfinished(root: Path) -> Iterator[Finding]:

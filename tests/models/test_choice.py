@@ -146,12 +146,12 @@ def test_a_local_name_is_understood_in_each_place(
 def test_a_local_name_is_understood_in_a_call_of_a_model_and_on_the_command_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    class Asker(Agent):
+    class Asks(Agent):
         def act(self, state: Any, ctx: Any) -> Any:
             return ctx.model("q", model=UNKNOWN)
 
     with pytest.raises(ValidationError) as caught:
-        Orchestrator([Asker()]).run("q")
+        Orchestrator([Asks()]).run("q")
     assert caught.value.code == "local_model_unknown"
     assert main(["ask", "Why?", "--model", UNKNOWN]) == 2
     assert "900b" in capsys.readouterr().err

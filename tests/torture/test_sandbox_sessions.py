@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = needs("process")
 
 _TIMEOUT = 60
-_GOES_ON = [
+_CONTINUES = [
     "while True: pass",
     "import time\ntime.sleep(300)",
     "while True: os.write(1, b'x' * 1000)",
@@ -55,7 +55,7 @@ def test_sessions_that_continue_after_a_forged_outcome_take_nothing_between_runs
         for _ in range(rounds(10, 400)):
             with box.session() as session:
                 session.run("kept = 1").check()
-                assert session.run(FORGED + chance.choice(_GOES_ON)).value == 1
+                assert session.run(FORGED + chance.choice(_CONTINUES)).value == 1
                 workers = descendants(os.getpid())
                 before = _used(workers)
                 take_time(0.05)

@@ -35,7 +35,7 @@ const OUTPUTS: [&str; 2] = ["table", "result"];
 
 /// Has the question computed.
 pub(super) async fn compute(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>, Fault> {
-    let begun = cx.call.cx.clock.now();
+    let start = cx.call.cx.clock.now();
     let names = found_tables(&cx).map(|(agent, _)| rows_variable(agent));
     let note = json!({"inputs": names.collect::<Vec<_>>()});
     let mut trace =
@@ -48,7 +48,7 @@ pub(super) async fn compute(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>
             Err(fault) => failed(AgentError::of(&fault)),
         },
     };
-    let latency = cx.call.cx.clock.now().since(begun).as_micros();
+    let latency = cx.call.cx.clock.now().since(start).as_micros();
     result.latency_ms = Some(milliseconds(u64::try_from(latency).unwrap_or(u64::MAX)));
     result.trace = trace;
     Ok(dispatch::finish(&cx, result))

@@ -83,8 +83,8 @@ pub(super) fn build(config: &Config, graph: &mut SystemBuilder<DeepResearch>) ->
     then(graph, PLAN_PLAINLY, &planned);
 
     graph.node(RouteStep.as_str(), step::route_step);
-    let begun = [Queries, Research, Observe, Synthesize, ConcludeStep, FallBack];
-    then(graph, RouteStep.as_str(), &begun);
+    let successors = [Queries, Research, Observe, Synthesize, ConcludeStep, FallBack];
+    then(graph, RouteStep.as_str(), &successors);
     add_step(graph)?;
 
     graph.role(Reflect.as_str(), reflector::reflector())?;

@@ -26,7 +26,7 @@ fn scene(model: &'static str, settings: &Json, expert: Vec<ScriptedReply>) -> Sc
 }
 
 /// A question that is planned and answered after the expert's first reply.
-fn goes_on(first: ScriptedReply) -> Scene {
+fn proceeds(first: ScriptedReply) -> Scene {
     let replies = vec![first, solved("Lima", "recalled").into()];
     scene(SMALL, &json!({"answer_format": "plain"}), replies)
         .role("planner", [plan(&[], &["recall it"])])
@@ -50,7 +50,7 @@ async fn a_question_that_nobody_could_answer_ends_before_it_is_planned() {
 #[tokio::test]
 async fn other_questions_are_planned() {
     for first in [found(true), ScriptedReply::from("maybe")] {
-        let played = goes_on(first).ask("Capital of Peru?").await;
+        let played = proceeds(first).ask("Capital of Peru?").await;
         assert_eq!(played.answer.output.final_answer, "Lima");
         assert_eq!(played.state().is_answerable, Some(true));
     }
@@ -59,7 +59,7 @@ async fn other_questions_are_planned() {
 #[tokio::test]
 async fn a_failure_of_the_check_leaves_the_question_open() {
     let broken = Fault::foreign(Category::ModelOutput, "down", "the server is down");
-    let played = goes_on(ScriptedReply::fault(broken)).ask("Capital of Peru?").await;
+    let played = proceeds(ScriptedReply::fault(broken)).ask("Capital of Peru?").await;
     assert_eq!(played.answer.output.final_answer, "Lima");
     assert_eq!((played.state().is_answerable, played.state().counted_errors), (None, 0));
     assert_eq!(played.answer.error, None);

@@ -69,9 +69,9 @@ pub(in crate::data_analyst) async fn run(
         fail(&cx, &mut work, error, 0.0);
         return Ok(patch(&cx, work));
     }
-    let begun = cx.call.cx.clock.now();
+    let start = cx.call.cx.clock.now();
     let outcome = found(&cx, &mut work).await;
-    let latency_ms = cx.call.cx.clock.now().since(begun).as_secs_f64() * 1e3;
+    let latency_ms = cx.call.cx.clock.now().since(start).as_secs_f64() * 1e3;
     match outcome {
         Ok(found) => match table(&cx, &found) {
             Some(table) if let Some(error) = misplaced_value_error(&cx, &work, &table) => {
