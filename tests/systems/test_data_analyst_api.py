@@ -269,8 +269,8 @@ def test_no_secret_is_in_what_a_caller_reads(outcome: str, profile: str, tmp_pat
     store = tmp_path / "threads.db"
     with serving(reply, reply, tokens=(SECRET, SECRET)) as api:
         auth = PROFILES[profile] or {**token_auth(api), "client_secret": SECRET}
-        patience = 0.3 if outcome == "unanswered" else 30
-        found = ask(api, store=store, auth=auth, timeout=patience)
+        timeout = 0.3 if outcome == "unanswered" else 30
+        found = ask(api, store=store, auth=auth, timeout=timeout)
     sent = [f"{path} {header}" for _, path, header, _ in api.requests]
     shown = "" if profile == "header" else SECRET
     assert sent, "the request was made"

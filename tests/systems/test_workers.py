@@ -69,10 +69,10 @@ def test_a_run_over_a_queue_has_the_same_events_and_the_same_result() -> None:
     assert sorted(journal(there)) == sorted(journal(here))
     assert worker.roles == {"UtilityAgent": ["CalculatorTool", "population"]}
     assert sorted((one.kind, one.step) for one in told) == [
-        ("started", "Lyon"),
-        ("started", "Nice"),
         ("completed", "Lyon"),
         ("completed", "Nice"),
+        ("started", "Lyon"),
+        ("started", "Nice"),
     ]
     assert str(told[0]).startswith("UtilityAgent: started: population, step ")
 

@@ -23,8 +23,8 @@ const MESSAGE: &str = "the agent took longer than `agent_timeout_s`";
 
 /// What is left of the time of an agent that began then, in microseconds since the epoch.
 pub(super) fn time_left(cx: &NodeContext<DataAnalyst>, started: u64) -> Duration {
-    let begun = Time::from_micros(started).max(cx.data().opened_at);
-    let spent = cx.call.cx.clock.now().since(begun);
+    let start = Time::from_micros(started).max(cx.data().opened_at);
+    let spent = cx.call.cx.clock.now().since(start);
     cx.system().config.agent_timeout().saturating_sub(spent)
 }
 

@@ -140,7 +140,7 @@ async fn attempts_of_an_agent_in_a_role_share_the_time() {
         .tools("data_analyst", tools);
     let system = SystemRunner::<DataAnalyst>::new(scene.config.clone(), resources).unwrap();
     let (session, clock) = (scene.session(), Arc::clone(&scene.clock));
-    let begun = clock.now();
+    let start = clock.now();
     let mut task = tokio::spawn(async move { system.ask("How many orders?", session).await });
     let result = loop {
         tokio::select! {
@@ -153,7 +153,7 @@ async fn attempts_of_an_agent_in_a_role_share_the_time() {
         }
     };
     assert_eq!(result.output.agent_results[0].error.as_ref().unwrap().kind, "Timeout");
-    let elapsed = clock.now().since(begun);
+    let elapsed = clock.now().since(start);
     assert!(elapsed < Duration::from_mins(1), "20 s, a pause, and what is left: {elapsed:?}");
     assert!(model.requests.load(Ordering::SeqCst) <= 2, "none begins after the time");
 }

@@ -13,16 +13,16 @@ pub(super) struct RequestNote<'c> {
     method: String,
     /// Without query and without secrets.
     url: String,
-    begun: Time,
+    started: Time,
     status: Option<u16>,
     error: Option<String>,
 }
 
 impl<'c> RequestNote<'c> {
     pub(super) fn begin(cx: &'c CallContext, method: String, url: String) -> Self {
-        let begun = cx.clock.now();
+        let started = cx.clock.now();
         let error = Some("it was given up without a reply".to_owned());
-        Self { cx, method, url, begun, status: None, error }
+        Self { cx, method, url, started, status: None, error }
     }
 
     /// It was answered.
@@ -39,7 +39,7 @@ impl<'c> RequestNote<'c> {
 impl Drop for RequestNote<'_> {
     fn drop(&mut self) {
         let Some(notes) = &self.cx.notes else { return };
-        let elapsed = self.cx.clock.now().since(self.begun).as_secs_f64() * 1e3;
+        let elapsed = self.cx.clock.now().since(self.started).as_secs_f64() * 1e3;
         let mut data = json!({
             "method": self.method, "url": self.url, "status": self.status, "elapsed_ms": elapsed,
         });

@@ -35,7 +35,7 @@ pub(in crate::data_analyst) async fn call(
     };
     let log = RequestLog::default();
     cx.call.cx.notes = Some(log.before(cx.call.cx.notes.take(), &cx.call.cx.clock));
-    let begun = cx.call.cx.clock.now();
+    let start = cx.call.cx.clock.now();
     let arguments = with_time_zone(plan.arguments(), &cx.state.context, tool.as_ref());
     let outcome = match approve_planned(&cx, tool.spec(), arguments)? {
         PlannedApproval::Asks(question) => return Ok(NodeExit::Ask(question)),
@@ -49,7 +49,7 @@ pub(in crate::data_analyst) async fn call(
     match outcome {
         Ok(reply) => {
             if log.is_empty() {
-                let micros = cx.call.cx.clock.now().since(begun).as_micros();
+                let micros = cx.call.cx.clock.now().since(start).as_micros();
                 let elapsed_ms = milliseconds(u64::try_from(micros).unwrap_or(u64::MAX));
                 let status = reply.get("status");
                 let data = json!({"status": status, "elapsed_ms": elapsed_ms});
