@@ -6,7 +6,7 @@ use antiphon_runtime::sandbox::{GuestFault, JobOutcome, JobUsage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
-use super::value_text::{cut, plain_value};
+use super::value_text::{cut, plain_item, plain_value};
 use crate::base64_bytes::Base64Bytes;
 
 /// Variables that a trace lists, and characters of the value of each.
@@ -43,6 +43,11 @@ pub struct SandboxOutput {
 }
 
 impl SandboxOutput {
+    /// The result as plainly as a value can be shown; none if it is a table.
+    pub(crate) fn plain_result(&self) -> Option<String> {
+        self.result().map(plain_item)
+    }
+
     /// Each variable with its type and the beginning of its value, for a trace.
     pub fn described_locals(&self) -> Map<String, Json> {
         let tables = self.tables.iter().map(|(name, _)| (name, json!({"type": "table"})));

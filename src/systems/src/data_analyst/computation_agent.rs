@@ -16,9 +16,9 @@ use super::failure::ends_run;
 use super::request::AgentName;
 use super::tabular::TabularResult;
 use super::trace_event::{TraceEvent, TraceEventKind, event, role_failure};
-use super::{DataAnalyst, State, dispatch, milliseconds};
+use super::{DataAnalyst, State, deadline, dispatch, milliseconds};
 use crate::base64_bytes::Base64Bytes;
-use crate::computation::{self, Answer, Computation, SandboxOutput, Task};
+use crate::computation::{self, Answer, Computation, ComputationAttempt, SandboxOutput, Task};
 use crate::node::NodeContext;
 use crate::patch::Patch;
 use crate::prompts::ModelTier;
@@ -195,7 +195,7 @@ fn result_of(
     computed: SystemResult<Answer, computation::State>,
     trace: &mut Vec<TraceEvent>,
 ) -> Result<AgentResult, Fault> {
-    let SystemResult { output, outcome, reason, error, .. } = computed;
+    let SystemResult { mut output, state, outcome, reason, error, .. } = computed;
     for attempt in &output.attempts {
         let plan = json!({"reasoning": attempt.reasoning, "python": attempt.python});
         trace.push(event(cx, AgentName::Computation, TraceEventKind::Message, "plan", plan));
@@ -212,13 +212,19 @@ fn result_of(
     if outcome == Outcome::Cancelled {
         return Err(Fault::new(FaultCode::RunCancelled, "the computation was cancelled"));
     }
-    if outcome != Outcome::Answered {
+    // The result is there: only its words are not.
+    let has_result = output.attempts.last().is_some_and(ComputationAttempt::has_result);
+    let is_late = outcome == Outcome::Budget && has_result && output.computed.is_some();
+    if outcome != Outcome::Answered && !is_late {
         return Ok(failed(unanswered(outcome, &output, reason, error.as_ref())));
     }
-    if let Some(fault) = &error {
-        // The result is there: only its words are not.
-        let error = AgentError::of(fault);
+    let unworded = error.as_ref().map(AgentError::of);
+    if let Some(error) = if is_late { Some(deadline::error()) } else { unworded } {
         trace.push(role_failure(cx, AgentName::Computation, "summariser", &error));
+    }
+    if is_late {
+        let value = output.computed.as_ref().and_then(SandboxOutput::plain_result);
+        output.answer = value.unwrap_or(state.shown);
     }
     let computed = output.computed.as_ref();
     trace.push(event(

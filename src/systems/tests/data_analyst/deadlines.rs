@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::scene::{Scene, asked, plan, query, said};
+use crate::scene::{Scene, asked, assigned, plan, query, said};
 
 const COUNT: &str = "SELECT count(*) AS n FROM orders";
 const LIMIT: Duration = Duration::from_secs(30);
@@ -206,5 +206,34 @@ async fn a_tool_that_hangs_costs_its_agent_the_time_of_the_agent_and_no_more() {
         let late = result.output.agent_results.iter().filter_map(|it| it.error.as_ref());
         let kinds: Vec<&str> = late.map(|error| error.kind.as_str()).collect();
         assert_eq!(kinds, ["Timeout"], "{hanging}");
+    }
+}
+
+#[tokio::test]
+async fn a_computation_that_hangs_ends_with_its_time_and_keeps_its_result() {
+    for (role, answer) in [("coder", None), ("summariser", Some("6"))] {
+        let mut scene = Scene::new(&json!({"agent_timeout_s": LIMIT.as_secs()}))
+            .with_sandbox([assigned(json!({"result": 6}))])
+            .role("planner", [plan(&["sql", "computation"])])
+            .role("sql_writer", [json!({"missing": "it", "sql": ""})])
+            .role("coder", [json!({"reasoning": "", "python": "result = 6", "explain": ""})])
+            .role("composer", [said("6"), said("6")]);
+        let (model, mut hangs) = HangingModel::new(&mut scene, role);
+        let (system, session, clock) =
+            (scene.system_with(Arc::new(model)), scene.session(), Arc::clone(&scene.clock));
+        let task = tokio::spawn(async move { system.ask("Count, then compare", session).await });
+        hangs.recv().await;
+        clock.advance(LIMIT);
+        let result = task.await.unwrap().unwrap();
+        let computed = &result.output.agent_results[1];
+        assert_eq!(computed.answer.as_deref(), answer, "{role}");
+        let kind = computed.error.as_ref().map(|error| error.kind.as_str());
+        assert_eq!(kind, answer.is_none().then_some("Timeout"), "{role}");
+        let told = result
+            .state
+            .trace
+            .iter()
+            .any(|event| event.data.get("type") == Some(&json!("Timeout")));
+        assert!(told, "{role}");
     }
 }
