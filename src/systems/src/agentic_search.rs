@@ -8,7 +8,7 @@
 //! | [`input`] | the question |
 //! | [`state`] | the state of a question |
 //! | [`plan`] | the tasks, and what came of them |
-//! | [`source`] | what an answer relies on |
+//! | [`source`], `section_number` | what an answer relies on; numbers that are none of its values |
 //! | [`tools`] | the tools of one run |
 //! | [`outcome`] | the output |
 
@@ -31,6 +31,7 @@ pub mod outcome;
 pub mod plan;
 mod planning;
 mod reference;
+mod section_number;
 pub mod source;
 pub mod state;
 mod synthesis;

@@ -75,7 +75,7 @@ fn known(
     for (found, room) in shown {
         known.text(&found.remark).number(found.passages.len());
         for (passage, text) in found.shown_passages(*room) {
-            known.text(passage.title.as_deref().unwrap_or_default());
+            known.text(passage.shown_title.as_deref().unwrap_or_default());
             known.text(passage.location.as_deref().unwrap_or_default());
             known.text(&text);
         }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::plan::{ExecutionPlan, SearchTask, TaskStatus};
+use super::section_number::SectionNumbers;
 use crate::delimited_input::cut;
 
 /// Passages of one result that have numbers.
@@ -61,11 +62,15 @@ pub(super) struct TaskPassages<'p> {
 }
 
 /// A part of a result.
+#[derive(Default)]
 pub(super) struct FoundPassage {
     pub(super) number: usize,
     pub(super) title: Option<String>,
     pub(super) location: Option<String>,
     pub(super) text: String,
+    /// The same without the numbers of sections: what a model reads, and an answer may state.
+    pub(super) shown_title: Option<String>,
+    shown_text: String,
 }
 
 /// The passages of all results, numbered in the order of the tasks. Results that tasks share have
@@ -73,15 +78,23 @@ pub(super) struct FoundPassage {
 pub(super) fn passages(plan: &ExecutionPlan) -> Vec<TaskPassages<'_>> {
     let mut next = 1;
     let own = plan.with_status(TaskStatus::Completed).filter(|it| it.shares_result_of.is_none());
-    own.map(|task| {
+    let own = own.map(|task| {
         let (mut passages, remark) = parts(task.result.as_ref().unwrap_or(&Json::Null));
         for passage in &mut passages {
             passage.number = next;
             next += 1;
         }
         TaskPassages { task, passages, remark }
-    })
-    .collect()
+    });
+    let mut all: Vec<TaskPassages<'_>> = own.collect();
+    let texts = all.iter().flat_map(|task| &task.passages).map(|passage| passage.text.as_str());
+    let numbers = SectionNumbers::of(texts);
+    for passage in all.iter_mut().flat_map(|task| &mut task.passages) {
+        let title = passage.title.as_deref();
+        passage.shown_title = title.map(|title| numbers.removed(title).into_owned());
+        passage.shown_text = numbers.removed(&passage.text).into_owned();
+    }
+    all
 }
 
 impl TaskPassages<'_> {
@@ -119,21 +132,21 @@ impl TaskPassages<'_> {
         room: usize,
     ) -> impl Iterator<Item = (&FoundPassage, Cow<'_, str>)> {
         let sizes: Vec<usize> =
-            self.passages.iter().map(|passage| passage.text.chars().count()).collect();
+            self.passages.iter().map(|passage| passage.shown_text.chars().count()).collect();
         let shares = shares(&sizes, room);
-        self.passages.iter().zip(shares).map(|(it, room)| (it, cut(&it.text, room)))
+        self.passages.iter().zip(shares).map(|(it, room)| (it, cut(&it.shown_text, room)))
     }
 
     /// How long the result is.
     pub(super) fn size(&self) -> usize {
-        self.passages.iter().map(|passage| passage.text.chars().count()).sum()
+        self.passages.iter().map(|passage| passage.shown_text.chars().count()).sum()
     }
 }
 
 impl FoundPassage {
     fn heading(&self) -> String {
         let mut heading = String::new();
-        for part in [&self.title, &self.location].into_iter().flatten() {
+        for part in [&self.shown_title, &self.location].into_iter().flatten() {
             heading.push(if heading.is_empty() { ' ' } else { ',' });
             heading.push_str(if heading.len() > 1 { " " } else { "" });
             heading.push_str(part);
@@ -237,7 +250,7 @@ fn parts(result: &Json) -> (Vec<FoundPassage>, String) {
         .as_object()
         .map_or((None, None), |fields| (first(fields, &TITLE), first(fields, &LOCATION)));
     let text = result_text(result);
-    (vec![FoundPassage { number: 0, title, location, text }], String::new())
+    (vec![FoundPassage { title, location, text, ..FoundPassage::default() }], String::new())
 }
 
 /// Whether a result says that nothing was found.
@@ -303,7 +316,7 @@ fn item_passage(fields: &Map<String, Json>) -> Option<FoundPassage> {
         _ => place.to_owned(),
     });
     let title = title.and_then(|name| Some(fields.get(name)?.as_str()?.to_owned()));
-    Some(FoundPassage { number: 0, title, location, text: lines.join("\n") })
+    Some(FoundPassage { title, location, text: lines.join("\n"), ..FoundPassage::default() })
 }
 
 fn count(results: usize) -> String {

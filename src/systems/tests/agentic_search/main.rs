@@ -16,6 +16,7 @@ mod prompts;
 mod references;
 mod registry;
 mod scene;
+mod section_numbers;
 mod synthesis;
 mod threads;
 mod waves;
