@@ -75,10 +75,14 @@ pub(super) fn answer_schema(config: &Config) -> Schema {
     Schema::new("answer", json!({"type": "object", "properties": fields, "required": required}))
 }
 
+/// What stands in the form in place of an answer. Small models copy it.
+pub(super) const PLACEHOLDER: &str = "the answer";
+
 fn answer_form(config: &Config) -> String {
-    let mut form = "{\"reasoning\": \"how the results lead to the answer, in one sentence\", \
-                    \"response_content\": \"<p>the answer</p>\", \"sources\": [1]"
-        .to_owned();
+    let mut form = format!(
+        "{{\"reasoning\": \"how the results lead to the answer, in one sentence\", \
+         \"response_content\": \"<p>{PLACEHOLDER}</p>\", \"sources\": [1]"
+    );
     if config.replans() {
         form.push_str(
             ", \"sufficient\": true, \"missing\": \"what has to be found for a full answer\"",

@@ -1,12 +1,12 @@
 //! From the reply of the synthesiser to an answer, whatever it looks like. Nothing is asked again.
 
 use antiphon_core::{Fault, Message};
-use antiphon_html::{escape, first_blocks, has_element, sanitize, to_markdown};
+use antiphon_html::{escape, first_blocks, has_element, sanitize, to_markdown, to_text};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::AgenticSearch;
-use super::conversation::day;
+use super::conversation::{PLACEHOLDER, day};
 use super::grounding::{AnswerFigures, figures};
 use super::plan::{ExecutionPlan, TaskStatus};
 use super::source::{SearchSource, passages};
@@ -45,8 +45,8 @@ pub(super) fn conclude(
     }
     let Some(answer) = answer else { return Ok(patch) };
     let response = response(cx, &answer, &mut patch);
-    if response.markdown.trim().is_empty() {
-        // Elements without any text.
+    if response.markdown.trim().is_empty() || is_form(&response) {
+        // Elements without any text, or the form as it was given.
         return Ok(patch);
     }
     let config = &cx.system().config;
@@ -62,6 +62,12 @@ pub(super) fn conclude(
     }
     deliver(cx, response, &mut patch);
     Ok(patch)
+}
+
+/// Whether an answer is what the form has in its place.
+fn is_form(response: &FinalResponse) -> bool {
+    let text = to_text(&response.response_content);
+    text.trim().trim_end_matches('.').eq_ignore_ascii_case(PLACEHOLDER)
 }
 
 /// What stands before words that no result supports.

@@ -94,6 +94,26 @@ async fn the_error_of_a_provider_is_never_an_answer() {
 }
 
 #[tokio::test]
+async fn the_form_as_it_was_given_is_no_answer() {
+    for (html, outcome) in [
+        ("<p>the answer</p>", Outcome::NoAnswer),
+        ("The answer.", Outcome::NoAnswer),
+        ("<p>the answer is 12</p>", Outcome::Answered),
+    ] {
+        let played = worded_by(answer(html)).await;
+        assert!(
+            played.request("synthesiser").messages[0]
+                .content
+                .to_string()
+                .contains("<p>the answer</p>")
+        );
+        assert_eq!(played.result.outcome, outcome, "{html}");
+        assert_eq!(played.spent(), (2, 1), "nothing is asked again");
+        assert!(played.html().contains("12"), "the results are shown: {}", played.html());
+    }
+}
+
+#[tokio::test]
 async fn markdown_in_the_reply_becomes_html() {
     let played = worded_by(answer("There are **12**:\n\n- long\n- short")).await;
     assert!(played.html().contains("<strong>12</strong>"), "{}", played.html());
