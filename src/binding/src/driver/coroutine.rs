@@ -99,13 +99,13 @@ impl NodeCoroutine {
         }
     }
 
-    fn ended(&self, py: Python<'_>, came: PyResult<Bound<'_, PyAny>>) -> Option<Py<PyAny>> {
+    fn ended(&self, py: Python<'_>, outcome: PyResult<Bound<'_, PyAny>>) -> Option<Py<PyAny>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.task = None;
         let first = !std::mem::replace(&mut state.answered, true);
         drop(state);
         if first {
-            let (cx, answer) = (&self.call.cx, self.call.answer(py, came));
+            let (cx, answer) = (&self.call.cx, self.call.answer(py, outcome));
             cx.run.get().mailbox.post(py, |mail| mail.answers.push((cx.id, answer)));
         }
         None

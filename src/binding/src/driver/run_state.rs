@@ -100,8 +100,8 @@ impl RunState {
             questions.iter().try_for_each(|question| visit.call(&question.value.0))?;
         }
         self.stream.traverse(visit)?;
-        for came in self.machine.known_calls() {
-            if let CallOutcome::Value(value) | CallOutcome::Raised(value) = came {
+        for outcome in self.machine.known_calls() {
+            if let CallOutcome::Value(value) | CallOutcome::Raised(value) = outcome {
                 visit.call(&value.0)?;
             }
         }

@@ -32,8 +32,8 @@ pub(crate) fn begin<'py>(py: Python<'py>, call: &mut Call) -> PyResult<StepOutco
     let begin = BEGIN.import(py, "antiphon._antiphon", "_begin")?;
     call.prepare(py)?;
     let [one, two, three] = call.arguments(py);
-    let came = call.enter(py, [Some(begin), Some(call.callable(py)), one, two, three])?;
-    Ok(read(came))
+    let outcome = call.enter(py, [Some(begin), Some(call.callable(py)), one, two, three])?;
+    Ok(read(outcome))
 }
 
 /// Resumes a node's coroutine, in its own context variables.
@@ -45,14 +45,16 @@ pub(crate) fn resume<'py>(
     static RESUME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = inner.py();
     let resume = RESUME.import(py, "antiphon._antiphon", "_resume")?;
-    let came = call.enter(py, [Some(resume), Some(inner), Some(value), None, None])?;
-    Ok(read(came))
+    let outcome = call.enter(py, [Some(resume), Some(inner), Some(value), None, None])?;
+    Ok(read(outcome))
 }
 
-fn read(came: Bound<'_, PyAny>) -> StepOutcome<'_> {
-    let Ok(suspended) = came.cast_exact::<Suspended>() else { return StepOutcome::Done(came) };
+fn read(outcome: Bound<'_, PyAny>) -> StepOutcome<'_> {
+    let Ok(suspended) = outcome.cast_exact::<Suspended>() else {
+        return StepOutcome::Done(outcome);
+    };
     let Suspended { inner, value } = suspended.get();
-    StepOutcome::Waits(inner.bind(came.py()).clone(), value.bind(came.py()).clone())
+    StepOutcome::Waits(inner.bind(outcome.py()).clone(), value.bind(outcome.py()).clone())
 }
 
 /// Calls a coroutine function and takes the first step.

@@ -105,8 +105,8 @@ impl Call {
     }
 
     /// What the node's code has come to: a question that it has caught stays one.
-    pub(crate) fn answer(&self, py: Python<'_>, came: PyResult<Bound<'_, PyAny>>) -> Answer {
-        self.cx.question.first_of(py, came.map(Bound::unbind))
+    pub(crate) fn answer(&self, py: Python<'_>, outcome: PyResult<Bound<'_, PyAny>>) -> Answer {
+        self.cx.question.first_of(py, outcome.map(Bound::unbind))
     }
 
     /// The call is over.
@@ -197,10 +197,10 @@ impl AgentInvocation<'_, '_> {
                 let arguments = [given(input), context()?, None];
                 (AgentCallKind::Open, self.agent.open_kind, &self.agent.open, arguments)
             }
-            TaskWork::Close(came) => {
+            TaskWork::Close(outcome) => {
                 let input = state.input(self.engine, self.task)?;
-                let came = agent::result_dict(py, came)?;
-                let arguments = [given(input), given(came.into_any()), context()?];
+                let outcome = agent::result_dict(py, outcome)?;
+                let arguments = [given(input), given(outcome.into_any()), context()?];
                 (AgentCallKind::Close, CallKind::Inline, &self.agent.close, arguments)
             }
             TaskWork::Model(request) => {

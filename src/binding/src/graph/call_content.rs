@@ -44,10 +44,10 @@ pub(crate) fn of_request(callee: Callee, given: &Bound<'_, PyAny>) -> Map<String
 pub(crate) fn of_outcome(
     py: Python<'_>,
     callee: Callee,
-    came: &CallOutcome<Object>,
+    outcome: &CallOutcome<Object>,
 ) -> Map<String, Json> {
     let mut content = Map::new();
-    match came {
+    match outcome {
         CallOutcome::Value(value) => {
             let value = excerpt(value.0.bind(py), &mut MAX_ITEMS.clone(), 0);
             let key = match (callee, &value) {

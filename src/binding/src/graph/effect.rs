@@ -98,8 +98,8 @@ impl Effect {
         let cx = context.get().task()?;
         let py = context.py();
         let known = cx.run.get().with(|state| Ok(state.known_call(py, cx.id, &call)))?;
-        let came = known.map_err(|fault| to_exception(py, &fault))?;
-        Ok(came.map(|came| Self::new(context, call, CallStart::Known(came), None)))
+        let outcome = known.map_err(|fault| to_exception(py, &fault))?;
+        Ok(outcome.map(|outcome| Self::new(context, call, CallStart::Known(outcome), None)))
     }
 
     /// A call of what `kind` says; `given` is what it is given.
@@ -146,7 +146,7 @@ impl Effect {
         }
     }
 
-    fn end(&self, py: Python<'_>, came: CallOutcome<Object>) -> PyResult<()> {
+    fn end(&self, py: Python<'_>, outcome: CallOutcome<Object>) -> PyResult<()> {
         let CallStart::Pending(due) = &self.stage else {
             return Err(PyRuntimeError::new_err("the call was made before"));
         };
@@ -154,12 +154,15 @@ impl Effect {
         let details = details.unwrap_or_default();
         let cx = match &self.context.get().owner {
             ContextOwner::Node(cx) => cx,
-            ContextOwner::Role(role) => return role.end_call(py, (&self.call, due), came, details),
+            ContextOwner::Role(role) => {
+                return role.end_call(py, (&self.call, due), outcome, details);
+            }
         };
         self.settled.store(true, Ordering::Relaxed);
         let run = cx.run.get();
         let is_ready = run.with(|state| {
-            *self.durability.lock() = state.end_call(py, cx.id, (&self.call, due), (came, details));
+            *self.durability.lock() =
+                state.end_call(py, cx.id, (&self.call, due), (outcome, details));
             Ok(state.machine.is_ready())
         })?;
         if is_ready {
@@ -320,14 +323,14 @@ impl Effect {
             RaisedVerdict::Settled => {}
         }
         let raised = Object::of(error);
-        let came = match self.problem(py, &raised)? {
+        let outcome = match self.problem(py, &raised)? {
             // Its text would be stored with it.
             None if self.call.callee != Callee::Tool || !redact::is_tainted(error) => {
                 CallOutcome::Raised(raised)
             }
             _ => CallOutcome::Failed(described(error)),
         };
-        self.end(py, came)
+        self.end(py, outcome)
     }
 
     fn __repr__(&self) -> String {
@@ -377,9 +380,9 @@ impl RunState {
             process::check(session.process())?;
         }
         let mut due = match self.machine.begin_call(id, call)? {
-            CallStart::Known(came) => {
-                self.note_end(py, (id, call), (&came, None), content);
-                return Ok((CallStart::Known(came), None));
+            CallStart::Known(outcome) => {
+                self.note_end(py, (id, call), (&outcome, None), content);
+                return Ok((CallStart::Known(outcome), None));
             }
             CallStart::Pending(due) => due,
         };
@@ -398,8 +401,8 @@ impl RunState {
         call: &Call,
     ) -> Result<Option<CallOutcome<Object>>, Fault> {
         let known = self.machine.known_call(id, call)?;
-        if let Some(came) = &known {
-            self.note_end(py, (id, call), (came, None), Map::new());
+        if let Some(outcome) = &known {
+            self.note_end(py, (id, call), (outcome, None), Map::new());
         }
         Ok(known)
     }
@@ -409,12 +412,12 @@ impl RunState {
         py: Python<'_>,
         id: TaskId,
         (call, due): (&Call, &PendingCall<Object>),
-        (came, details): (CallOutcome<Object>, Map<String, Json>),
+        (outcome, details): (CallOutcome<Object>, Map<String, Json>),
     ) -> Option<StoreFuture<()>> {
-        if !matches!(came, CallOutcome::Interrupted) {
-            self.note_end(py, (id, call), (&came, Some(&due.key)), details);
+        if !matches!(outcome, CallOutcome::Interrupted) {
+            self.note_end(py, (id, call), (&outcome, Some(&due.key)), details);
         }
-        let commit = self.machine.end_call(id, due.index, came);
+        let commit = self.machine.end_call(id, due.index, outcome);
         // A failure to store it ends the run, and is its error.
         let commit = commit?;
         self.commit_call(&commit).unwrap_or_default()
@@ -425,14 +428,14 @@ impl RunState {
         &mut self,
         py: Python<'_>,
         (id, call): (TaskId, &Call),
-        (came, key): (&CallOutcome<Object>, Option<&str>),
+        (outcome, key): (&CallOutcome<Object>, Option<&str>),
         details: Map<String, Json>,
     ) {
         let mut content = details;
         if self.stream.wants_events() {
-            content.extend(call_content::of_outcome(py, call.callee, came));
+            content.extend(call_content::of_outcome(py, call.callee, outcome));
         }
-        self.note_call(id, call, joined(call.end_event(came, key), content));
+        self.note_call(id, call, joined(call.end_event(outcome, key), content));
     }
 
     fn note_call(&mut self, id: TaskId, call: &Call, (kind, data): (EventKind, Json)) {

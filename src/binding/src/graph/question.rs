@@ -71,8 +71,8 @@ impl UnansweredQuestion {
 
     /// What code has come to: one that returns a value, or carries a later question out,
     /// pauses for the first one.
-    pub(crate) fn first_of(&self, py: Python<'_>, came: PyResult<Py<PyAny>>) -> Answer {
-        match (self.get(), came) {
+    pub(crate) fn first_of(&self, py: Python<'_>, outcome: PyResult<Py<PyAny>>) -> Answer {
+        match (self.get(), outcome) {
             (Some(question), Ok(_)) => {
                 Answer::Raised(question.raised(py).unwrap_or_else(|error| error))
             }

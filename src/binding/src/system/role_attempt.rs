@@ -46,12 +46,12 @@ impl RoleAttempt {
         let (notes, wanted) = (self.cx.notes.clone(), call.clone());
         let started = block_on_native(py, async move { notes.begin_call(wanted).await })?;
         Ok(match started.map_err(|fault| to_exception(py, &fault))? {
-            CallStart::Known(came) => {
-                let came = read(&ObjectCodec::shared(py)?, came)?;
-                let known = call_content::of_outcome(py, call.callee, &came);
-                let event = joined(call.end_event(&came, None), content);
+            CallStart::Known(outcome) => {
+                let outcome = read(&ObjectCodec::shared(py)?, outcome)?;
+                let known = call_content::of_outcome(py, call.callee, &outcome);
+                let event = joined(call.end_event(&outcome, None), content);
                 self.note(call, joined(event, known));
-                CallStart::Known(came)
+                CallStart::Known(outcome)
             }
             CallStart::Pending(PendingCall { index, key, stored, .. }) => {
                 self.note(call, joined(call.start_event(&key), content));
@@ -65,19 +65,19 @@ impl RoleAttempt {
         &self,
         py: Python<'_>,
         (call, due): (&Call, &PendingCall<Object>),
-        came: CallOutcome<Object>,
+        outcome: CallOutcome<Object>,
         details: Map<String, Json>,
     ) -> PyResult<()> {
-        if !matches!(came, CallOutcome::Interrupted) {
-            let event = joined(call.end_event(&came, Some(&due.key)), details);
-            self.note(call, joined(event, call_content::of_outcome(py, call.callee, &came)));
+        if !matches!(outcome, CallOutcome::Interrupted) {
+            let event = joined(call.end_event(&outcome, Some(&due.key)), details);
+            self.note(call, joined(event, call_content::of_outcome(py, call.callee, &outcome)));
         }
         if !due.stored {
             return Ok(());
         }
         let (notes, index) = (self.cx.notes.clone(), due.index);
-        let came = written(&ObjectCodec::shared(py)?, came);
-        let ended = block_on_native(py, async move { notes.end_call(index, came).await })?;
+        let outcome = written(&ObjectCodec::shared(py)?, outcome);
+        let ended = block_on_native(py, async move { notes.end_call(index, outcome).await })?;
         ended.map_err(|fault| to_exception(py, &fault))
     }
 
@@ -88,13 +88,13 @@ impl RoleAttempt {
 
 /// What JSON has goes as it is, the rest by its stored form. That it has one was
 /// looked at before.
-fn written(values: &ObjectCodec, came: CallOutcome<Object>) -> CallOutcome<Json> {
+fn written(values: &ObjectCodec, outcome: CallOutcome<Object>) -> CallOutcome<Json> {
     let text = |value: &Object| {
         let mut out = ByteWriter::new();
         values.write(value, &mut out).ok()?;
         Some(hex(&out.into_bytes()).into())
     };
-    let stored = match &came {
+    let stored = match &outcome {
         CallOutcome::Value(value) => match as_json(value) {
             Some(json) => return CallOutcome::Json(json),
             None => text(value).map(CallOutcome::Value),
@@ -116,7 +116,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// What came of a call, from its stored form.
-fn read(values: &ObjectCodec, came: CallOutcome<Json>) -> PyResult<CallOutcome<Object>> {
+fn read(values: &ObjectCodec, outcome: CallOutcome<Json>) -> PyResult<CallOutcome<Object>> {
     let object = |text: &Json| {
         let text = text.as_str().unwrap_or_default();
         let digits = text.as_bytes().as_chunks::<2>().0.iter();
@@ -125,7 +125,7 @@ fn read(values: &ObjectCodec, came: CallOutcome<Json>) -> PyResult<CallOutcome<O
         let read = values.read(&mut ByteReader::new(&bytes));
         read.map_err(|fault| Python::attach(|py| to_exception(py, &fault)))
     };
-    Ok(match came {
+    Ok(match outcome {
         CallOutcome::Value(text) => CallOutcome::Value(object(&text)?),
         CallOutcome::Raised(text) => CallOutcome::Raised(object(&text)?),
         CallOutcome::Json(json) => CallOutcome::Value(Object(Python::attach(|py| {

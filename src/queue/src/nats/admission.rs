@@ -28,8 +28,8 @@ impl MessageConsumer {
         let streams = &self.streams;
         let Ok(message) = serde_json::from_slice::<QueueMessage>(&taken.payload) else {
             tracing::warn!(subject = %taken.subject, "a message in the queue is not one of ours");
-            let told = taken.double_ack_with(AckKind::Term).await;
-            return told.map(|()| None).map_err(|error| streams.unreachable(&*error));
+            let acked = taken.double_ack_with(AckKind::Term).await;
+            return acked.map(|()| None).map_err(|error| streams.unreachable(&*error));
         };
         let delivered = taken.info().map_or(1, |info| info.delivered);
         let attempt = u32::try_from(delivered).unwrap_or(u32::MAX);

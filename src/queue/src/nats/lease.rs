@@ -65,18 +65,18 @@ impl HeldMessage {
     }
 
     async fn tell(&self, kind: AckKind) -> Result<(), Fault> {
-        let told = self.taken.double_ack_with(kind).await;
-        told.map_err(|error| self.streams.unreachable(&*error))
+        let acked = self.taken.double_ack_with(kind).await;
+        acked.map_err(|error| self.streams.unreachable(&*error))
     }
 
     /// Settles, or leaves the lease as it was.
     async fn settle(&self, kind: AckKind) -> Result<(), Fault> {
         let end = self.claim()?;
-        let told = self.tell(kind).await;
-        if told.is_err() {
+        let acked = self.tell(kind).await;
+        if acked.is_err() {
             *self.ends() = Some(end);
         }
-        told
+        acked
     }
 
     /// Tells the consumer, and has the server forget the message. If the server does not
