@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from antiphon._cli.ask import settings_for
+from antiphon._cli.ready_system import settings_for
 from antiphon._model.default_model import Choice
 
 

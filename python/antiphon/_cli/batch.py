@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from antiphon._batch_file import open_questions
-from antiphon._cli.ask import checked_settings, settings_for, system_of
 from antiphon._cli.exit_codes import Exit
 from antiphon._cli.progress import ProgressView
-from antiphon._cli.queue import queue_of
-from antiphon._cli.role_tools import database_of, role_tools
+from antiphon._cli.ready_system import prepare
 from antiphon._cli.store import create_store
 from antiphon._cli.terminal import tell, write
-from antiphon._model.default_model import choose, open_model
 from antiphon._text import drop_controls
 from antiphon.checkpoint import SqliteSaver
-from antiphon.local import ProgressBar
 
 if TYPE_CHECKING:
     import argparse
@@ -38,22 +33,15 @@ def batch(options: argparse.Namespace) -> Exit:
     Raises:
         AntiphonError: nothing could be asked, or nothing more.
     """
-    queue = queue_of(options, system_of(options))
-    settings = checked_settings(options, **queue)
     questions, output = Path(options.batch), Path(options.out)
     open_questions(questions).close()
-    database = database_of(options, system_of(options), settings)
-    choice = choose(options.model, os.environ)
-    settings = settings_for(choice, system_of(options).name, settings)
+    prepared = prepare(options)
     # A local model answers one question after the other.
-    usual = _AT_A_TIME if choice.weights is None else 1
+    usual = _AT_A_TIME if prepared.choice.weights is None else 1
     concurrency = usual if options.concurrency is None else options.concurrency
     with ProgressView(sys.stderr) as view, _batch_store(options.store, output) as saver:
-        view.say(f"model: {choice.description}")
-        tools = role_tools(options, system_of(options), view)
-        with ProgressBar() as bar, open_model(choice, bar) as model:
-            parts = {**database, **queue, **tools}
-            system = system_of(options)(model, **settings, checkpointer=saver, **parts)
+        view.say(f"model: {prepared.choice.description}")
+        with prepared.opened(options, view, saver) as system:
             report = system.batch_file(
                 questions,
                 output,

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from difflib import get_close_matches
 from re import fullmatch
 from typing import TYPE_CHECKING, Any
 
-from antiphon._cli.ask import checked_settings, settings_for, system_of
 from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.progress import ProgressView
-from antiphon._cli.queue import queue_of
+from antiphon._cli.ready_system import prepare, refuse_system_options, system_of
 from antiphon._cli.report import check_report, write_report
-from antiphon._cli.role_tools import database_of, role_tools
 from antiphon._cli.store import open_store
 from antiphon._cli.target import import_object
 from antiphon._cli.terminal import line, tell, write
 from antiphon._json_values import encode_or
-from antiphon._model.default_model import choose, open_model
 from antiphon._text import drop_controls
 from antiphon.errors import ValidationError
 from antiphon.graph import Command, CompiledGraph
-from antiphon.local import ProgressBar
 from antiphon.orchestrator import Orchestrator
 from antiphon.systems import System, SystemResult, systems
 
@@ -47,19 +42,7 @@ def resume(options: argparse.Namespace) -> Exit:
     options.system = options.team
     if ":" not in options.team and options.team.replace("-", "_") in systems():
         return _ready_system(options)
-    for option, tools in (("docs", "document_search"), ("workspace", "files")):
-        if getattr(options, option) is not None:
-            raise ValidationError(
-                f"`--{option}` is for ready systems; a team has its own tools: {options.team}",
-                code="input_invalid",
-                hint=f"give the team `antiphon.tools.{tools}(folder)`",
-            )
-    if options.queue is not None:
-        raise ValidationError(
-            f"`--queue` is for ready systems; a system of yours has its own queue: {options.team}",
-            code="input_invalid",
-            hint="give it `queue=` where it is made",
-        )
+    refuse_system_options(options, options.team)
     found = _import_team(options.team)
     if isinstance(found, System):
         return _system(found, options)
@@ -91,20 +74,14 @@ def _team(team: Orchestrator, options: argparse.Namespace) -> Exit:
 
 def _ready_system(options: argparse.Namespace) -> Exit:
     """Resumes a question of a ready system, which the command opens itself."""
-    queue = queue_of(options, system_of(options))
-    settings = checked_settings(options, **queue)
-    database = database_of(options, system_of(options), settings)
-    check_report(options, system_of(options))
-    choice = choose(options.model, os.environ)
-    settings = settings_for(choice, system_of(options).name, settings)
+    kind = system_of(options)
+    check_report(options, kind)
+    prepared = prepare(options)
     with (
         open_store(options.store) as saver,
-        ProgressView(sys.stderr, system_of(options).progress_reporter()) as view,
+        ProgressView(sys.stderr, kind.progress_reporter()) as view,
     ):
-        tools = role_tools(options, system_of(options), view)
-        with ProgressBar() as bar, open_model(choice, bar) as model:
-            parts = {**database, **queue, **tools}
-            system = system_of(options)(model, checkpointer=saver, **settings, **parts)
+        with prepared.opened(options, view, saver) as system:
             result = _resumed(system, options, view)
         write_report(result, options, view.say)
     return _shown(result, options)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING, Any
 
-from antiphon._cli.ask import read_setting
-from antiphon._cli.exit_codes import Exit
 from antiphon._cli.queue import open_queue
+from antiphon._cli.ready_system import read_setting
 from antiphon._cli.role_tools import documents
+from antiphon._cli.stop_signals import StopSignals
 from antiphon._cli.target import import_object
 from antiphon._cli.terminal import tell
 from antiphon._text import drop_controls
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
 
+    from antiphon._cli.exit_codes import Exit
     from antiphon.systems import WorkerNotice
 
 
@@ -44,32 +44,16 @@ def work(options: argparse.Namespace) -> Exit:
         drain_s=options.drain,
         watch=_show,
     )
-    signals = _Signals(worker)
+    signals = StopSignals(
+        lambda again: worker.stop(now=again),
+        first="stopping once what is under way is finished; a second signal gives it back",
+        second="stopping: what is under way is given back",
+    )
     known = [f"{role} ({', '.join(names)})" for role, names in worker.roles.items()]
     tell(f"ready at {queue.name}: {', '.join(known)}; stop with Ctrl-C")
     tally = worker.run()
     tell(f"completed: {tally.completed}, failed: {tally.failed}, dropped: {tally.dropped}")
-    return Exit.INTERRUPTED if signals.received == signal.SIGINT else Exit.ANSWERED
-
-
-class _Signals:
-    """Stops a worker with the first signal; with the second one it gives back what it has."""
-
-    def __init__(self, worker: Worker) -> None:
-        self.received: int | None = None
-        self._worker = worker
-        for one in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(one, self._receive)
-
-    def _receive(self, number: int, frame: object) -> None:
-        del frame
-        is_second = self.received is not None
-        self.received = self.received or number
-        if is_second:
-            tell("stopping: what is under way is given back")
-        else:
-            tell("stopping once what is under way is finished; a second signal gives it back")
-        self._worker.stop(now=is_second)
+    return signals.exit
 
 
 def _tools(target: str) -> list[Any]:
