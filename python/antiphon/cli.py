@@ -59,10 +59,8 @@ def _run(options: argparse.Namespace) -> int:
 
         return doctor(as_json=options.json)
     run: Callable[[argparse.Namespace], int] = _ask
-    if options.command == "mcp":
-        from antiphon._cli.mcp import serve
-
-        run = serve
+    if options.command in {"mcp", "serve", "worker"}:
+        run = _work
     if options.command == "graph":
         from antiphon._cli.graph import graph
 
@@ -75,11 +73,22 @@ def _run(options: argparse.Namespace) -> int:
         from antiphon._cli.runs import runs
 
         run = runs
-    if options.command == "worker":
-        from antiphon._cli.worker import work
-
-        run = work
     return run(options)
+
+
+def _work(options: argparse.Namespace) -> int:
+    """Works until it is told to stop."""
+    if options.command == "mcp":
+        from antiphon._cli.mcp import serve as serve_mcp
+
+        return serve_mcp(options)
+    if options.command == "serve":
+        from antiphon._cli.serve import serve
+
+        return serve(options)
+    from antiphon._cli.worker import work
+
+    return work(options)
 
 
 def _ask(options: argparse.Namespace) -> int:

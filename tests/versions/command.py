@@ -35,7 +35,12 @@ _QUICK = (
     *("tests/checkpoint/test_stored_tables.py", "tests/checkpoint/test_stored_types.py"),
     *("tests/checkpoint/test_langgraph_saver.py", "tests/graph/test_langchain_imports.py"),
     *("tests/graph/test_messages.py", "tests/graph/test_injection.py"),
-    *("tests/graph/test_schema.py", "tests/sandbox/guest", "tests/sandbox/test_data.py"),
+    *(
+        "tests/server",
+        "tests/graph/test_schema.py",
+        "tests/sandbox/guest",
+        "tests/sandbox/test_data.py",
+    ),
 )
 """The tests that the packages concern most."""
 _LEFT_OUT = ("bench", "eval", "house", "notebooks", "torture", "typing", "versions")

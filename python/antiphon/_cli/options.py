@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 import antiphon
-from antiphon._cli.units import count, seconds, size
+from antiphon._cli.units import count, port, seconds, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +23,10 @@ _EXITS_OF_RUNS = (
 _EXITS_OF_WORKER = (
     "exit codes: 0 stopped by SIGTERM, 1 error, 2 usage, 130 stopped by Ctrl-C. The first signal "
     "finishes what is under way, the second one gives it back to other workers."
+)
+_EXITS_OF_SERVER = (
+    "exit codes: 0 stopped by SIGTERM, 1 error, 2 usage, 4 no model available, 130 stopped by "
+    "Ctrl-C. The first signal waits for runs under way, the second one cancels them."
 )
 _STORES = "sqlite:FILE or postgres://…; default: the variable ANTIPHON_CHECKPOINTER"
 _STATUSES = "running paused ended failed orphaned empty unreadable foreign"
@@ -47,6 +51,10 @@ def command_line() -> argparse.ArgumentParser:
     _add_mcp(commands.add_parser("mcp", help="serve agents and tools to MCP clients"))
     stored = commands.add_parser("runs", help="manage stored threads", epilog=_EXITS_OF_RUNS)
     _add_runs(stored)
+    served = commands.add_parser(
+        "serve", help="serve an agent, a team or a system over HTTP", epilog=_EXITS_OF_SERVER
+    )
+    _add_serve(served)
     listed = commands.add_parser("systems", help="list ready systems, or describe one")
     listed.add_argument("name", nargs="?", help="a ready system; default: list all of them")
     _add_json(listed)
@@ -156,11 +164,39 @@ def _add_mcp(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--http", type=count, metavar="PORT", help="serve over HTTP; default: over standard input"
     )
+    _add_host(parser)
+    parser.add_argument("--name", default="antiphon", help="what the server is called")
+
+
+def _add_host(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
     parser.add_argument(
         "--allow-host", action="append", metavar="NAME", help="a further name of the server"
     )
-    parser.add_argument("--name", default="antiphon", help="what the server is called")
+
+
+def _add_serve(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "target",
+        metavar="NAME",
+        help="MODULE:ATTRIBUTE of an agent, an orchestrator or a system of yours; or the name of "
+        "a ready system",
+    )
+    add("--port", type=port, default=8000, help="default: 8000; 0 for any that is free")
+    _add_host(parser)
+    add(
+        "--token-env",
+        metavar="VARIABLE",
+        help="the variable with the token that clients must send; needed for other hosts",
+    )
+    add("--max-runs", type=count, default=32, metavar="N", help="runs at a time; default: 32")
+    add("--max-body", type=size, default="8M", metavar="SIZE", help="of a request; default: 8M")
+    add("--timeout", type=seconds, default="10m", metavar="TIME", help="of a run; default: 10m")
+    add("--grace", type=seconds, default="30s", metavar="TIME", help="for runs at the end: 30s")
+    add("--store", metavar="URL", help=f"of a ready system: {_STORES}")
+    _add_queue(parser, "of a ready system: have workers carry out the steps that wait there")
+    _add_model(parser)
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:

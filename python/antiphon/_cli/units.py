@@ -8,6 +8,7 @@ from re import fullmatch
 
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _STEP = 1024
+_LAST_PORT = 65_535
 _BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -55,6 +56,17 @@ def count(given: str) -> int:
     """
     if not fullmatch(r"[0-9]{1,9}", given) or int(given) < 1:
         raise argparse.ArgumentTypeError(f"must be an integer of at least 1: {given}")
+    return int(given)
+
+
+def port(given: str) -> int:
+    """The number of a port; 0 is any that is free.
+
+    Raises:
+        ArgumentTypeError: it is something else.
+    """
+    if not fullmatch(r"[0-9]{1,5}", given) or int(given) > _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"a port is a number from 0 to {_LAST_PORT}: {given}")
     return int(given)
 
 

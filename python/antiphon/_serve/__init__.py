@@ -1,0 +1,1 @@
+"""Agents, teams and ready systems behind HTTP."""

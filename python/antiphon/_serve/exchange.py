@@ -1,0 +1,138 @@
+"""A request for a run, and its reply: one result, or events as they happen."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from antiphon._serve.failure import reply_to
+from antiphon._serve.reply import (
+    KEEP_ALIVE,
+    begin_events,
+    end_events,
+    send_chunk,
+    send_event,
+    send_json,
+)
+from antiphon.errors import BudgetError, RunCancelled
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from starlette.types import Receive, Send
+
+    from antiphon._serve.active_runs import ActiveRun
+    from antiphon.event import Event
+
+    BeginRun = Callable[[Callable[[Event], object] | None], ActiveRun]
+
+_MOST_WAITING = 10_000
+"""Events that may wait for a client to read them."""
+_SERVER_FAILED = 500
+"""The status from which on a run may have started."""
+
+
+class RunExchange:
+    """Runs for one client; one that goes away cancels its run.
+
+    Args:
+        receive: tells when the client has gone.
+        send: sends the reply.
+        thread: what keeps the run.
+        keep_alive: seconds of silence after which a stream gets a comment.
+    """
+
+    def __init__(self, receive: Receive, send: Send, thread: str | None, keep_alive: float) -> None:
+        self._receive = receive
+        self._send = send
+        self._thread = thread
+        self._keep_alive = keep_alive
+
+    async def reply(self, begin: BeginRun) -> None:
+        """Replies with the result."""
+        run = begin(None)
+        async with self._watched(run):
+            try:
+                result = await run.result()
+            except Exception as error:  # noqa: BLE001 - every failure has a reply
+                await self._fail(error)
+            else:
+                await send_json(self._send, 200, result.to_dict())
+
+    async def stream(self, begin: BeginRun) -> None:
+        """Replies with the events, and the result at the end.
+
+        What is refused before the first event has the status of a plain reply.
+        """
+        inbox: asyncio.Queue[Event | None] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def put(event: Event | None) -> None:
+            if inbox.qsize() < _MOST_WAITING or event is None:
+                inbox.put_nowait(event)
+            else:
+                run.end(_too_slow())
+
+        run = begin(lambda event: loop.call_soon_threadsafe(put, event))
+        # In line behind the events, which may come from other threads.
+        run.settled.add_done_callback(lambda _: loop.call_soon(put, None))
+        async with self._watched(run):
+            event = await inbox.get()
+            if event is None and run.failure is not None:
+                await self._fail(run.failure)
+                return
+            await begin_events(self._send)
+            await send_event(self._send, "start", {"thread": self._thread})
+            while event is not None:
+                await send_event(self._send, "event", event.to_dict(), event.seq)
+                event = await self._next(inbox)
+            await self._conclude(run)
+
+    async def _next(self, inbox: asyncio.Queue[Event | None]) -> Event | None:
+        while True:
+            try:
+                async with asyncio.timeout(self._keep_alive):
+                    return await inbox.get()
+            except TimeoutError:
+                await send_chunk(self._send, KEEP_ALIVE)
+
+    async def _conclude(self, run: ActiveRun) -> None:
+        try:
+            result = await run.result()
+        except Exception as error:  # noqa: BLE001 - every failure has a reply
+            _, body, _ = reply_to(error)
+            await send_event(self._send, "error", {**body, "thread": self._thread})
+        else:
+            await send_event(self._send, "result", result.to_dict())
+        await end_events(self._send)
+
+    async def _fail(self, error: BaseException) -> None:
+        status, body, headers = reply_to(error)
+        # The thread of a request that was refused holds nothing of it.
+        kept = {"thread": self._thread} if status >= _SERVER_FAILED else {}
+        await send_json(self._send, status, {**body, **kept}, headers)
+
+    @asynccontextmanager
+    async def _watched(self, run: ActiveRun) -> AsyncIterator[None]:
+        """Cancels the run when its client goes away, or this reply is given up."""
+        watching = asyncio.create_task(self._watch(run))
+        try:
+            yield
+        finally:
+            watching.cancel()
+            run.end(RunCancelled("the request was given up", code="run_cancelled"))
+
+    async def _watch(self, run: ActiveRun) -> None:
+        with suppress(OSError):
+            while (await self._receive())["type"] != "http.disconnect":
+                pass
+        run.end(RunCancelled("the client has gone away", code="run_cancelled"))
+
+
+def _too_slow() -> BudgetError:
+    return BudgetError(
+        f"the client reads too slowly, events that wait: {_MOST_WAITING}",
+        code="client_slow",
+        hint="read the stream as it arrives, or ask without one",
+    )

@@ -1,0 +1,71 @@
+"""Failures as clients read them: what is wrong with a request, and nothing of the server."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from antiphon.errors import AntiphonError
+from antiphon.result import Result
+
+_STATUS = {
+    "request_unauthorized": 401,
+    "request_forbidden": 403,
+    "thread_empty": 404,
+    "thread_unkept": 404,
+    "answer_invalid": 409,
+    "checkpoint_misfit": 409,
+    "question_unknown": 409,
+    "thread_busy": 409,
+    "thread_conflict": 409,
+    "thread_paused": 409,
+    "request_too_large": 413,
+    "approval_invalid": 422,
+    "content_invalid": 422,
+    "input_invalid": 422,
+    "message_invalid": 422,
+    "question_blank": 422,
+    "question_malformed": 422,
+    "thread_invalid": 422,
+    "server_busy": 503,
+    "server_stopping": 503,
+    "client_slow": 503,
+    "run_deadline": 504,
+}
+"""The status of each failure that a client may read; ``request_invalid`` carries its own."""
+_HEADERS = {
+    401: {"WWW-Authenticate": "Bearer"},
+    503: {"Retry-After": "1"},
+}
+_log = logging.getLogger("antiphon.server")
+
+
+def reply_to(error: BaseException) -> tuple[int, dict[str, Any], dict[str, str]]:
+    """The status, body and headers of the reply to a request that failed.
+
+    What is not about the request is logged, and the reply says no more than that it failed.
+    """
+    status = _status(error)
+    if status is None or not isinstance(error, AntiphonError):
+        _log.error("a request failed", exc_info=error)
+        return (
+            500,
+            body_of("run_failed", "the request failed", "the log of the server says why"),
+            {},
+        )
+    body = body_of(error.code, error.message, error.hint)
+    return status, body, _HEADERS.get(status, {})
+
+
+def body_of(code: str, message: str, hint: str | None) -> dict[str, Any]:
+    """The body of a reply that tells a failure."""
+    return {"error": {"code": code, "message": message, "hint": hint}}
+
+
+def _status(error: BaseException) -> int | None:
+    # What the code of a run raises is not about the request, whatever it is called.
+    if not isinstance(error, AntiphonError) or Result.of(error) is not None:
+        return None
+    if error.code == "request_invalid":
+        return int(error.details["status"])
+    return _STATUS.get(error.code)
