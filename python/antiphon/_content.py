@@ -86,13 +86,21 @@ def _decode_part(part: dict[str, Any]) -> Any:
         return part.get("value")
     try:
         if kind == "image":
-            return Image(part["url"] if "url" in part else base64.b64decode(data or ""))
+            address = part.get("url")
+            if address is None:
+                return Image(base64.b64decode(data or ""))
+            # Anything else would be the path of a file on this machine.
+            return Image(address) if _is_address(address) else part
         text = part.get("text")
         contents = base64.b64decode(data or "") if text is None else text.encode()
         name = part.get("filename") or "file"
         return File(contents, name=name, mime_type=part.get("mime_type"))
     except (ValidationError, ValueError):
         return part
+
+
+def _is_address(url: Any) -> bool:
+    return isinstance(url, str) and url.startswith(("http://", "https://"))
 
 
 _ELSEWHERE = {"tool_use", "tool_call", "thinking", "redacted_thinking", "reasoning"}

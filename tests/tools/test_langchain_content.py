@@ -66,6 +66,20 @@ def test_an_image_of_a_langchain_tool_is_an_image_for_the_model(block: Any) -> N
     assert isinstance(seen, Image)
 
 
+@pytest.mark.parametrize("kind", ["image", "image_url"])
+def test_an_image_of_a_langchain_tool_is_never_read_from_a_file_here(
+    kind: str, tmp_path: Path
+) -> None:
+    # The tool may pass on what a stranger's server has said.
+    path = tmp_path / "private.png"
+    path.write_bytes(PNG)
+    for named in (str(path), path.as_uri()):
+        block = {"type": kind, "url": named, "image_url": {"url": named}}
+        made = returning([{"type": "text", "text": "a dot"}, block])
+        assert Tool.from_any(made).call({}) == ["a dot", {"type": "image", "url": named}]
+        assert DATA not in json.dumps(message_of(made))
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
