@@ -61,6 +61,18 @@ def _raw(url: str, header: str, body: bytes = b"") -> str:
     return read.decode()
 
 
+def test_a_client_that_leaves_before_it_has_asked_leaves_its_room() -> None:
+    with server.start(Greeter(), max_runs=1) as running:
+        address = urlsplit(running.url)
+        with socket.create_connection((address.hostname, address.port)) as peer:
+            head = "POST /runs HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 9"
+            peer.sendall(f"{head}\r\nHost: {address.netloc}\r\n\r\n{{".encode())
+            assert happens(lambda: send(running.url, "GET", "/health").body["runs"] == 1)
+            assert ask(running.url, "Ada").status == 503
+        assert happens(lambda: send(running.url, "GET", "/health").body["runs"] == 0)
+        assert ask(running.url, "Ada").status == 200
+
+
 def test_a_run_that_takes_too_long_is_cancelled_and_can_be_resumed() -> None:
     waiter = Waiting(name="desk", checkpointer="memory:")
     with server.start(waiter, timeout=0.3) as running:
