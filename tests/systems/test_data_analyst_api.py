@@ -150,6 +150,12 @@ def ask(
     )
 
 
+def trace_event(one: Any) -> dict[str, Any]:
+    """An event as those who watch a question get it."""
+    shown = {name: getattr(one, name) for name in ("agent", "event_type", "message", "data")}
+    return {**shown, "data": dict(one.data)}
+
+
 def events(found: OrchestratorResponse, kind: str) -> list[Any]:
     return [one for one in found.trace_events if one.event_type == kind]
 
@@ -313,6 +319,9 @@ def test_every_request_is_an_event_with_its_status_and_time() -> None:
     requests = events(lost, "tool")
     assert [one.data["status"] for one in requests] == [None, None]
     assert all(one.data["error"] for one in requests)
+    report = DataAnalyst.progress_reporter.event_reports["trace_event"]
+    lines = [line.text for one in requests for line in report(trace_event(one))]
+    assert lines == [f"api_docs: GET /v1/orders: {one.data['error']}" for one in requests]
     (error,) = events(lost, "error")
     assert error.data["type"] == "HttpRequestError"
     assert lost.agent_results[0].error is not None

@@ -16,11 +16,12 @@ __all__ = ["AnalystProgress"]
 
 _REPORTED: Mapping[tuple[str, str], Callable[[dict[str, Any]], str]] = {
     ("decision", "skipped"): lambda facts: f"skipped: {facts['reason']}",
-    ("decision", "not in data"): lambda facts: f"the data does not hold: {facts['missing']}",
     ("decision", "query"): lambda facts: f"query: {facts['query']}",
     ("decision", "query mended"): lambda facts: f"query mended: {facts['query']}",
     ("tool", "query"): lambda facts: f"rows: {facts['row_count']}",
-    ("tool", "request"): lambda facts: f"{facts['method']} {facts['path']}: {facts['status']}",
+    ("tool", "request"): lambda facts: (
+        f"{facts['method']} {facts['path']}: {facts.get('error') or facts['status']}"
+    ),
 }
 """Events of agents by type and message. A message alone may be the text of an API."""
 

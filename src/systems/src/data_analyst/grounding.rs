@@ -16,6 +16,9 @@ use antiphon_figures::{FigureEvidence, FigureMismatch};
 const AGAIN: &str = "Word the answer again. State only numbers, units and dates that are in the \
                      results or in the question.";
 
+/// What the forms of replies have in place of an answer. Small models copy it.
+const PLACEHOLDER: &str = "the answer";
+
 /// What an answer may state because it was asked.
 pub(super) fn asked(cx: &NodeContext<DataAnalyst>) -> FigureEvidence {
     let mut known = FigureEvidence::new();
@@ -45,6 +48,9 @@ pub(super) fn differences<'t>(
     answer: &str,
     tables: impl IntoIterator<Item = &'t TabularResult>,
 ) -> Vec<String> {
+    if answer.trim().trim_end_matches('.').eq_ignore_ascii_case(PLACEHOLDER) {
+        return vec!["it does not say what was found".to_owned()];
+    }
     let mut found = known.unsupported(answer);
     let cells = tables.into_iter().filter_map(TabularResult::single_cell);
     let missing = cells.filter_map(Json::as_number).filter(|it| !known.states(answer, it));
