@@ -53,6 +53,7 @@ pub mod schedule;
 pub mod state;
 mod step_input;
 pub mod step_output;
+mod step_request;
 mod tool_step;
 pub mod validation;
 pub mod working_context;

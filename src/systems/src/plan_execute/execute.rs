@@ -9,13 +9,14 @@ use serde_json::{Map, Value as Json, json};
 use super::PlanExecute;
 use super::capability::{Capabilities, StepAction};
 use super::graph::{COLLECT, EXECUTE, WRITE};
-use super::model_step::{previous, prompt_of};
+use super::model_step::prepared;
 use super::plan::PlanStep;
 use super::record::{StepResult, StepStart};
-use super::reference::{references, resolved};
+use super::reference::{OutputResolver, references, resolved};
 use super::state::State;
 use super::step_input::fitting;
 use super::step_output::{StepError, StepErrorKind, StepOutput, StepStatus};
+use super::step_request::StepRequest;
 use crate::node::{NodeContext, StateView, goto, sent_to};
 use crate::patch::Patch;
 use crate::sub_task::sub_task_id;
@@ -102,15 +103,16 @@ impl StepPreparation<'_> {
 
     /// The input of a step, its references resolved, as its tool takes it.
     fn input(&self, step: &PlanStep) -> Result<Map<String, Json>, StepError> {
-        let input = resolved(&step.sub_task_input, &|id| self.is_step(id), &|id| {
-            self.state.output(id, &self.carried)
-        })?;
+        let is_step = |id: &str| self.is_step(id);
+        let output = |id: &str| self.state.output(id, &self.carried);
         let tool = self.capabilities.tool(&step.assigned_agent_role, &step.tool_name);
         let tool = tool.ok_or_else(|| unknown_tool(step))?;
         if matches!(tool.action, StepAction::AskModel) {
-            prompt_of(&input, previous(self.state, step))?;
-            return Ok(input);
+            let outputs = OutputResolver::new(&is_step, &output);
+            let previous = self.state.earlier_steps(step).pop();
+            return Ok(prepared(&StepRequest { step, previous, outputs }.messages()?));
         }
+        let input = resolved(&step.sub_task_input, &is_step, &output)?;
         match fitting(tool, &input) {
             Ok(Json::Object(input)) => Ok(input),
             Ok(_) => Ok(input),

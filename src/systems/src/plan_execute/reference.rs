@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::{Map, Value as Json};
 
 use super::step_output::{StepError, StepErrorKind, StepOutput, StepStatus};
-use crate::json_texts::{InsertionLimit, TextPart, joined, replace, visit};
+use crate::json_texts::{InsertionLimit, TextPart, joined, replace_fields, visit};
 
 /// What begins a reference.
 pub(super) const OPEN: &str = "@{";
@@ -100,19 +100,46 @@ pub fn resolved<'o>(
     is_step: &dyn Fn(&str) -> bool,
     output: &dyn Fn(&str) -> Option<&'o StepOutput>,
 ) -> Result<Map<String, Json>, StepError> {
-    let limit = InsertionLimit::default();
-    let insert = |read: &ReadReference<'_>| {
+    let outputs = OutputResolver::new(is_step, output);
+    replace_fields(input, &|text| outputs.fill(text))
+}
+
+/// Finds the values of references, all for the input of one step.
+pub(super) struct OutputResolver<'f, 'o> {
+    is_step: &'f dyn Fn(&str) -> bool,
+    output: &'f dyn Fn(&str) -> Option<&'o StepOutput>,
+    limit: InsertionLimit,
+}
+
+impl<'f, 'o> OutputResolver<'f, 'o> {
+    pub(super) fn new(
+        is_step: &'f dyn Fn(&str) -> bool,
+        output: &'f dyn Fn(&str) -> Option<&'o StepOutput>,
+    ) -> Self {
+        Self { is_step, output, limit: InsertionLimit::default() }
+    }
+
+    /// A text as words and references.
+    pub(super) fn parts<'t>(&self, text: &'t str) -> Vec<TextPart<'t, ReadReference<'t>>> {
+        split(text, self.is_step)
+    }
+
+    /// The value of a reference.
+    pub(super) fn value(&self, read: &ReadReference<'_>) -> Result<Json, StepError> {
         let reference =
             read.as_ref().map_err(|malformed| unresolved(malformed.reason, malformed.text))?;
-        let value = lookup(reference, is_step, output)
+        let value = lookup(reference, self.is_step, self.output)
             .map_err(|reason| unresolved(&reason, reference.text))?;
-        if limit.admits(value) {
+        if self.limit.admits(value) {
             return Ok(value.clone());
         }
         Err(unresolved("the values of the references have more than 4 MiB", reference.text))
-    };
-    let fill = |text: &str| joined(&split(text, is_step), &insert);
-    input.iter().map(|(name, value)| Ok((name.clone(), replace(value, &fill)?))).collect()
+    }
+
+    /// A text with its values: the value itself if the text is one reference.
+    pub(super) fn fill(&self, text: &str) -> Result<Json, StepError> {
+        joined(&self.parts(text), &|read| self.value(read))
+    }
 }
 
 fn unresolved(reason: &str, reference: &str) -> StepError {

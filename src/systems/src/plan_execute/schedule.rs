@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::capability::{Capabilities, StepAction};
-use super::model_step::reads_previous;
 use super::plan::{PlanStep, StagedPlan};
 use super::reference::references;
+use super::step_request::reads_previous;
 use crate::tool_cache::only_reads;
 
 /// What the steps of a plan wait for.

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::capability::{Capabilities, DOWNLOADER, FILES, RoleTool, canonical};
-use super::model_step::PROMPTS;
 use super::operation::operation;
 use super::plan::{PlanStep, StagedPlan};
 use super::reference::references;
 use super::schedule::{ExecutionOrder, waves};
+use super::step_request::PROMPTS;
 
 /// Something that is wrong in a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

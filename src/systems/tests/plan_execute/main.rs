@@ -6,6 +6,7 @@ mod capabilities;
 #[path = "../shared/conversation_snapshot.rs"]
 mod conversation_snapshot;
 mod downloads;
+mod hostile;
 mod keeping;
 mod key_profiles;
 mod pdf_files;

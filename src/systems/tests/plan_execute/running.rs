@@ -133,7 +133,8 @@ async fn the_text_of_the_last_step_is_the_answer() {
     assert_eq!(Played::wire(played.output().final_answer_source), "pre_synthesized");
     assert!(played.requests("synthesiser").is_empty());
     assert!(played.journal().contains(&"FINAL_SYNTHESIS_SKIPPED"));
-    assert_eq!(played.read_by("step_executor"), "Say page of a of page of a");
+    let page = "<result name=\"r1\">\npage of a\n</result>";
+    assert_eq!(played.read_by("step_executor"), format!("Say \n{page}\n of \n{page}"));
 }
 
 #[tokio::test]

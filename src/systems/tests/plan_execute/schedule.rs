@@ -144,7 +144,8 @@ async fn the_previous_step_is_the_last_one_of_an_earlier_stage() {
     let scene = Scene::new(&json!({"execution": "dag"})).tool(&mixing()).tool(&said);
     let scene = scene.role("step_executor", ["It is said."]).keeps_context();
     let played: Played = scene.ask(planned(&plan)).await;
-    assert_eq!(played.read_by("step_executor"), "Say second");
+    let asked = "Say \n<result name=\"b\">\nsecond\n</result>";
+    assert_eq!(played.read_by("step_executor"), asked);
     assert_eq!(played.output().answer, "It is said.");
 }
 

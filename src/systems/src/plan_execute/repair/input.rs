@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 use super::{StepDraft, text_of};
 use crate::json_texts::visit;
 use crate::plan_execute::capability::{DOWNLOADER, FILES, MODEL, RoleTool, canonical};
-use crate::plan_execute::model_step::PROMPTS;
+use crate::plan_execute::step_request::PROMPTS;
 use crate::tool_arguments::{is_text, properties, required, unfit_options, unknown};
 
 impl StepDraft<'_> {
