@@ -126,8 +126,17 @@ pub(super) fn concluded(view: &StateView<'_, '_>) -> Result<Destinations<Json>, 
 fn outcome_text(state: &State) -> String {
     match &state.error_summary {
         Some(summary) => format!("The task has failed: {}.", summary.reason),
+        None if state.is_cut_off() => unfinished_text(state),
         None => "All steps of the plan were completed.".to_owned(),
     }
+}
+
+fn unfinished_text(state: &State) -> String {
+    let (done, all) = (completed(state).count(), state.plan.steps().count());
+    if all == 0 {
+        return "The task was not finished.".to_owned();
+    }
+    format!("The task was not finished: {done} of {all} steps were completed.")
 }
 
 /// Words the answer from the results.
@@ -144,16 +153,7 @@ pub(super) fn synthesiser() -> RoleNode<PlanExecute> {
             let instructions =
                 cx.system().resources.instructions("synthesiser", "synthesiser", &[])?;
             let mut input = DelimitedInput::new();
-            let most = cx.system().config.synthesis_chars;
-            for entry in completed(&cx.state) {
-                let result = preview(entry.processed(), most);
-                input.add_named("result", &entry.narrative_step, &result);
-                if !entry.partial_errors.is_empty() {
-                    let errors: Vec<_> =
-                        entry.partial_errors.iter().map(ToString::to_string).collect();
-                    input.add_named("partial_errors", &entry.narrative_step, &errors.join("\n"));
-                }
-            }
+            add_results(cx, &mut input);
             input
                 .add("context", &cx.state.cwc.brief().to_string())
                 .add("task", &cx.state.user_task);
@@ -163,18 +163,37 @@ pub(super) fn synthesiser() -> RoleNode<PlanExecute> {
             ])
         },
         brief: |cx| {
-            let result = |entry: &ContextEntry| {
-                json!({
-                    "step": entry.narrative_step, "tool": entry.tool_name,
-                    "result": entry.processed(), "partial_errors": entry.partial_errors,
-                })
-            };
-            let results: Vec<Json> = completed(&cx.state).map(result).collect();
             let state = &cx.state;
-            Ok(json!({"task": state.user_task, "results": results, "context": state.cwc.brief()}))
+            Ok(json!({
+                "task": state.user_task, "results": results(state), "context": state.cwc.brief(),
+            }))
         },
         conclude: |cx, reply| Ok(worded(cx, &reply, AnswerSource::Synthesized)),
     }
+}
+
+/// What the steps have found, for a model.
+fn add_results(cx: &NodeContext<PlanExecute>, input: &mut DelimitedInput) {
+    let most = cx.system().config.synthesis_chars;
+    for entry in completed(&cx.state) {
+        let result = preview(entry.processed(), most);
+        input.add_named("result", &entry.narrative_step, &result);
+        if !entry.partial_errors.is_empty() {
+            let errors: Vec<_> = entry.partial_errors.iter().map(ToString::to_string).collect();
+            input.add_named("partial_errors", &entry.narrative_step, &errors.join("\n"));
+        }
+    }
+}
+
+/// The same, for code.
+fn results(state: &State) -> Vec<Json> {
+    let result = |entry: &ContextEntry| {
+        json!({
+            "step": entry.narrative_step, "tool": entry.tool_name,
+            "result": entry.processed(), "partial_errors": entry.partial_errors,
+        })
+    };
+    completed(state).map(result).collect()
 }
 
 /// Explains what failed.
@@ -192,6 +211,9 @@ pub(super) fn explainer() -> RoleNode<PlanExecute> {
             let instructions = resources.instructions("synthesiser", "explainer", &[])?;
             let state = &cx.state;
             let mut input = DelimitedInput::new();
+            if state.is_cut_off() {
+                add_results(cx, &mut input);
+            }
             input
                 .add("context", &state.cwc.brief().to_string())
                 .add("failed_step", &json!(state.failed_step_details).to_string())
@@ -208,6 +230,7 @@ pub(super) fn explainer() -> RoleNode<PlanExecute> {
                 "task": state.user_task, "context": state.cwc.brief(),
                 "failed_step": state.failed_step_details, "failure": outcome_text(state),
                 "attempts": state.attempt,
+                "results": state.is_cut_off().then(|| results(state)),
             }))
         },
         conclude: |cx, reply| Ok(worded(cx, &reply, AnswerSource::FailureExplanation)),
@@ -226,6 +249,12 @@ fn worded(cx: &NodeContext<PlanExecute>, reply: &RoleReply, source: AnswerSource
         patch.set(State::synthesis_attempts, cx.state.synthesis_attempts + 1);
         return patch;
     }
+    // What a model makes of a part must not be taken for the whole.
+    let answer = if cx.state.is_cut_off() {
+        format!("{}\n\n{answer}", outcome_text(&cx.state))
+    } else {
+        answer
+    };
     patch
         .note("FINAL_SYNTHESIS_SUCCESS", json!({"chars": answer.chars().count()}))
         .set(State::final_answer, Some(answer))
@@ -255,6 +284,7 @@ pub(super) async fn digest(cx: NodeContext<PlanExecute>) -> Result<Patch<State>,
         patch.note("FINAL_SYNTHESIS_FAILED", json!({"message": fault.message}));
     }
     let is_done = state.error_summary.is_none()
+        && !state.is_cut_off()
         && !state.execution_context.is_empty()
         && state.execution_context.iter().all(|entry| entry.status == StepStatus::Completed)
         && state.stage >= state.schedule.len();
@@ -273,8 +303,9 @@ fn digest_text(state: &State, is_done: bool) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     if !is_done {
-        let reason = state.error_summary.as_ref().map_or("it was not finished", |it| &it.reason);
-        let _ = writeln!(text, "The task was not completed: {reason}.");
+        let reason = state.error_summary.as_ref().map(|summary| &summary.reason);
+        let failed = |reason| format!("The task was not completed: {reason}.");
+        let _ = writeln!(text, "{}", reason.map_or_else(|| unfinished_text(state), failed));
         if state.attempt > 0 {
             let _ = writeln!(text, "Attempts: {}.", state.attempt);
         }
@@ -325,6 +356,7 @@ pub(super) async fn save(cx: NodeContext<PlanExecute>) -> Result<Patch<State>, F
         execution_context: state.execution_context.clone(),
         attempts: state.attempt,
         error_summary: state.error_summary.clone(),
+        replan_history: state.replan_history.clone(),
         cwc: cwc.clone(),
     };
     patch.set(State::status, status).set(State::cwc, cwc).set(State::saved, Some(saved));

@@ -9,7 +9,9 @@ use super::capability::ORCHESTRATOR;
 use super::decide::{ReplanLimit, replan_limit};
 use super::graph::{END_ATTEMPT, PLAN, START_STAGE, UPDATE_CONTEXT};
 use super::planning::replan_record;
-use super::record::{AttemptRecord, ContextEntry, ErrorSummary, FailedStep};
+use super::record::{
+    AttemptRecord, ContextEntry, ErrorSummary, FailedStep, ReplanOutcome, ReplanRecord,
+};
 use super::schedule::waves;
 use super::state::{AnswerSource, PlanProgress, State, TaskStatus};
 use super::step_output::StepStatus;
@@ -70,9 +72,12 @@ pub(super) async fn end_attempt(cx: NodeContext<PlanExecute>) -> Result<Patch<St
             failed_step_details: failed.clone(),
         }],
     );
+    let history = replans(state, failed.is_none());
     match failed {
         None => {
             patch
+                .set(State::status, TaskStatus::Synthesizing)
+                .set(State::replan_history, history)
                 .note("PLAN_EXECUTION_COMPLETED", data.clone())
                 .note("EXECUTION_ATTEMPT_SUCCESS", data.clone())
                 .note("EXECUTION_CYCLE_COMPLETED_SUCCESS", data);
@@ -90,17 +95,29 @@ pub(super) async fn end_attempt(cx: NodeContext<PlanExecute>) -> Result<Patch<St
             patch
                 .note("PLAN_EXECUTION_FAILED", data.clone())
                 .note("EXECUTION_ATTEMPT_FAILED", data);
-            revise_or_end(&cx, failed, &mut patch);
+            revise_or_end(&cx, (failed, history), &mut patch);
         }
     }
     Ok(patch)
 }
 
-fn revise_or_end(cx: &NodeContext<PlanExecute>, failed: FailedStep, patch: &mut Patch<State>) {
+/// The requests for revised plans, with how the plan of this attempt did if it is such a plan.
+fn replans(state: &State, success: bool) -> Vec<ReplanRecord> {
+    match (state.attempt > 1, success) {
+        (false, _) => state.replan_history.clone(),
+        (true, true) => state.replanned(ReplanOutcome::Completed),
+        (true, false) => state.replanned(ReplanOutcome::Failed),
+    }
+}
+
+fn revise_or_end(
+    cx: &NodeContext<PlanExecute>,
+    (failed, mut history): (FailedStep, Vec<ReplanRecord>),
+    patch: &mut Patch<State>,
+) {
     let (state, config) = (&cx.state, &cx.system().config);
-    let data =
-        json!({"revisionsUsed": state.revisions_used, "replans": state.replan_history.len()});
-    let limit = replan_limit(config, &failed, state.revisions_used, &state.replan_history);
+    let data = json!({"revisionsUsed": state.revisions_used, "replans": history.len()});
+    let limit = replan_limit(config, &failed, state.revisions_used, &history);
     match limit {
         None => {
             let mut completed = state.completed_steps.clone();
@@ -112,9 +129,10 @@ fn revise_or_end(cx: &NodeContext<PlanExecute>, failed: FailedStep, patch: &mut 
                     .filter(done)
                     .map(|it| (it.step_id.clone(), it.clone())),
             );
+            history.extend(replan_record(cx));
             patch
                 .set(State::completed_steps, completed)
-                .set(State::replan_history, replan_record(cx).into_iter().collect::<Vec<_>>())
+                .set(State::replan_history, history)
                 .set(State::status, TaskStatus::Planning)
                 .set(State::progress, PlanProgress::Again);
             return;
@@ -126,6 +144,7 @@ fn revise_or_end(cx: &NodeContext<PlanExecute>, failed: FailedStep, patch: &mut 
     let reason = format!("the step {} failed: {}", failed.step_id, failed.error_details.message);
     patch
         .note("EXECUTION_CYCLE_COMPLETED_FAILURE", json!({"reason": reason}))
+        .set(State::replan_history, history)
         .set(State::status, TaskStatus::FailedExecution)
         .set(State::error_summary, Some(ErrorSummary { reason, failed_step: Some(failed) }));
 }

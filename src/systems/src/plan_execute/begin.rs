@@ -42,6 +42,10 @@ pub(super) async fn receive(cx: NodeContext<PlanExecute>) -> Result<Patch<State>
             // The thread keeps its plan, also one that can no longer run.
             patch.set(State::plan, saved.plan.clone());
             let given = input.plan.clone().unwrap_or_else(|| json!(saved.plan));
+            if saved.user_task == task && saved.status != TaskStatus::Completed {
+                // The limits of a task hold for all runs that it takes.
+                patch.set(State::replan_history, saved.replan_history);
+            }
             take_over(&cx, check_plan(&cx, &given), PlanSource::Saved, &mut patch);
         }
         ExecutionMode::SynthesizeOnly => restore(saved, &mut patch),
@@ -51,15 +55,23 @@ pub(super) async fn receive(cx: NodeContext<PlanExecute>) -> Result<Patch<State>
     Ok(patch)
 }
 
-/// Takes over what came of the last task. One that has failed stays failed, and is explained.
+/// Takes over what came of the last task. One that has failed, or was cut off, stays so, and is
+/// explained.
 fn restore(saved: SavedTask, patch: &mut Patch<State>) {
     if let Some(summary) = saved.error_summary {
         patch
-            .set(State::status, saved.status)
             .set(State::failed_step_details, summary.failed_step.clone())
             .set(State::error_summary, Some(summary));
     }
     patch
+        .set(
+            State::status,
+            match saved.status {
+                TaskStatus::Completed => TaskStatus::Synthesizing,
+                unfinished => unfinished,
+            },
+        )
+        .set(State::replan_history, saved.replan_history)
         .set(State::plan, saved.plan)
         .set(State::plan_source, Some(PlanSource::Saved))
         .set(State::attempt, saved.attempts)
@@ -100,10 +112,10 @@ pub(super) fn received(
     view: &StateView<'_, '_>,
     approves: bool,
 ) -> Result<Destinations<Json>, Fault> {
-    let has_failed = view.get(State::error_summary)?.is_some();
+    let is_done = view.get(State::status)? == TaskStatus::Synthesizing;
     Ok(goto(match (view.get(State::mode)?, view.get(State::progress)?) {
-        (ExecutionMode::SynthesizeOnly, _) if has_failed => EXPLAIN,
-        (ExecutionMode::SynthesizeOnly, _) => SYNTHESISE,
+        (ExecutionMode::SynthesizeOnly, _) if is_done => SYNTHESISE,
+        (ExecutionMode::SynthesizeOnly, _) => EXPLAIN,
         (ExecutionMode::ExecutePlannedTask, PlanProgress::Ready) if approves => APPROVE,
         (ExecutionMode::ExecutePlannedTask, PlanProgress::Ready) => BEGIN_ATTEMPT,
         (ExecutionMode::ExecutePlannedTask, _) => PLANNING_FAILED,

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::PlanExecute;
+use super::input::ExecutionMode;
 use super::plan::{PlanSource, StagedPlan};
 use super::record::{AttemptRecord, ContextEntry, ErrorSummary, ReplanRecord};
 use super::state::{AnswerSource, State, TaskStatus};
@@ -51,11 +52,13 @@ pub struct TaskOutput {
 /// How a task ended whose graph came to its end.
 pub(super) fn completed(state: &State) -> Outcome {
     match state.status {
-        TaskStatus::Completed | TaskStatus::PlanGenerated => Outcome::Answered,
+        TaskStatus::Completed => Outcome::Answered,
+        TaskStatus::PlanGenerated if state.mode == ExecutionMode::PlanOnly => Outcome::Answered,
         TaskStatus::FailedPlanning | TaskStatus::Cancelled => Outcome::NoAnswer,
         TaskStatus::FailedExecution => Outcome::RetryLimit,
         TaskStatus::Received
         | TaskStatus::Planning
+        | TaskStatus::PlanGenerated
         | TaskStatus::Executing
         | TaskStatus::Synthesizing => Outcome::Budget,
     }

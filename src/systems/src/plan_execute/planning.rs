@@ -11,7 +11,7 @@ use super::PlanExecute;
 use super::invented_number::invented_numbers;
 use super::plan::{PlanSource, PlanStep, StagedPlan};
 use super::plan_example::examples;
-use super::record::{ContextEntry, ErrorSummary, ReplanRecord};
+use super::record::{ContextEntry, ErrorSummary, ReplanOutcome, ReplanRecord};
 use super::repair::{RepairedPlan, repaired};
 use super::state::{PlanProgress, State, TaskStatus};
 use super::step_output::StepStatus;
@@ -255,7 +255,9 @@ pub(super) fn accept(
     let mut cwc = cx.state.cwc.clone();
     if source == PlanSource::LlmRevision {
         patch.note("REPLANNING_SUCCESS", data);
-        patch.set(State::revisions_used, cx.state.revisions_used + 1);
+        patch
+            .set(State::revisions_used, cx.state.revisions_used + 1)
+            .set(State::replan_history, cx.state.replanned(ReplanOutcome::Planned));
         let progress = format!("The plan was revised; it has {stages} stages.");
         cwc.moved(&now, progress, "Execute the revised plan.");
     } else {
@@ -287,6 +289,7 @@ pub(super) fn replan_record(cx: &NodeContext<PlanExecute>) -> Option<ReplanRecor
         failed_step_narrative: failed.narrative_step.clone(),
         error_message: failed.error_details.message.clone(),
         timestamp: cx.call.cx.clock.now().to_string(),
+        outcome: ReplanOutcome::Requested,
     })
 }
 
@@ -310,7 +313,9 @@ pub(super) async fn planning_failed(cx: NodeContext<PlanExecute>) -> Result<Patc
     cwc.error(&planning, &reason, &now);
     let mut patch = Patch::default();
     let status = if state.attempt > 0 {
-        patch.note("REPLANNING_FAILED", json!({"reason": reason}));
+        patch
+            .note("REPLANNING_FAILED", json!({"reason": reason}))
+            .set(State::replan_history, state.replanned(ReplanOutcome::NoPlan));
         cwc.moved(&now, "The plan could not be revised.".to_owned(), "Explain what failed.");
         TaskStatus::FailedExecution
     } else {

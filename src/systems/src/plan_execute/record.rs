@@ -130,6 +130,26 @@ pub struct ReplanRecord {
     pub error_message: String,
     /// When it was asked for, in UTC.
     pub timestamp: String,
+    /// What came of it.
+    #[serde(default)]
+    pub outcome: ReplanOutcome,
+}
+
+/// What came of a request for a revised plan. Names on the wire are exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ReplanOutcome {
+    /// Nothing yet, or the task was cut off before.
+    #[default]
+    Requested,
+    /// A plan, which was not carried out to its end.
+    Planned,
+    /// A plan whose steps were all completed.
+    Completed,
+    /// A plan of which a step failed.
+    Failed,
+    /// No plan that can run.
+    NoPlan,
 }
 
 /// Why a task has no answer.

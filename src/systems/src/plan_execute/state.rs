@@ -10,7 +10,8 @@ use serde_json::Value as Json;
 use super::input::ExecutionMode;
 use super::plan::{PlanSource, PlanStep, StagedPlan};
 use super::record::{
-    AttemptRecord, ContextEntry, ErrorSummary, FailedStep, ReplanRecord, StepResult, StepStart,
+    AttemptRecord, ContextEntry, ErrorSummary, FailedStep, ReplanOutcome, ReplanRecord, StepResult,
+    StepStart,
 };
 use super::step_output::StepOutput;
 use super::validation::PlanViolation;
@@ -45,7 +46,7 @@ state! {
         /// Revised plans so far.
         [Set] revisions_used: u32,
         /// The requests for them.
-        [Extend] replan_history: Vec<ReplanRecord>,
+        [Set] replan_history: Vec<ReplanRecord>,
         /// The steps of the plan that start together, in the order in which they do.
         [Set] schedule: Vec<Vec<String>>,
         /// The present ones of these, counted from 0.
@@ -165,11 +166,29 @@ pub struct SavedTask {
     pub attempts: u32,
     /// Why there was no answer.
     pub error_summary: Option<ErrorSummary>,
+    /// The requests for revised plans.
+    pub replan_history: Vec<ReplanRecord>,
     /// What was known.
     pub cwc: CurrentWorkingContext,
 }
 
 impl State {
+    /// Whether results are worded again of a task that was cut off before its plan was carried out.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.mode == ExecutionMode::SynthesizeOnly
+            && self.error_summary.is_none()
+            && self.status != TaskStatus::Synthesizing
+    }
+
+    /// The requests for revised plans, with what came of the last one.
+    pub(super) fn replanned(&self, outcome: ReplanOutcome) -> Vec<ReplanRecord> {
+        let mut history = self.replan_history.clone();
+        if let Some(last) = history.last_mut() {
+            last.outcome = outcome;
+        }
+        history
+    }
+
     /// The steps of the present stage.
     pub(super) fn present_steps(&self) -> Vec<&PlanStep> {
         let ids = self.schedule.get(self.stage).into_iter().flatten();

@@ -15,21 +15,21 @@ use tokio::sync::Notify;
 use crate::scene::Scene;
 use crate::stage::{FakeTool, step};
 
-fn store() -> Arc<dyn Store> {
+pub(crate) fn store() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(Arc::new(ManualClock::default())))
 }
 
-fn session(scene: &Scene, store: &Arc<dyn Store>) -> Session {
+pub(crate) fn session(scene: &Scene, store: &Arc<dyn Store>) -> Session {
     let sealed = SealedStore::new(Arc::clone(store), Arc::new(Cipher::tagged()));
     let thread = Arc::new(StoredThread::new(sealed, "task", Durability::Sync));
     Session { thread: Some(thread), ..scene.session() }
 }
 
-fn say(id: &str, text: &str) -> Json {
+pub(crate) fn say(id: &str, text: &str) -> Json {
     step(id, "UtilityAgent", "say", &json!({"text": text}))
 }
 
-fn input(question: &str, mode: ExecutionMode) -> TaskInput {
+pub(crate) fn input(question: &str, mode: ExecutionMode) -> TaskInput {
     TaskInput { question: question.to_owned(), mode, ..TaskInput::default() }
 }
 

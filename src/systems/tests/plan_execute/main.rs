@@ -5,6 +5,7 @@
 mod capabilities;
 #[path = "../shared/conversation_snapshot.rs"]
 mod conversation_snapshot;
+mod cut_off;
 mod downloads;
 mod hostile;
 mod keeping;

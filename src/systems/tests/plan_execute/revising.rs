@@ -212,7 +212,7 @@ async fn a_spent_budget_ends_with_what_was_done() {
     assert_eq!(played.result.outcome, Outcome::Budget);
     let explained = played.output().final_answer.as_deref().unwrap();
     assert!(
-        explained.contains("it was not finished") && explained.contains("found"),
+        explained.contains("not finished: 1 of 2 steps") && explained.contains("found"),
         "{explained}"
     );
     assert_eq!(played.output().executed_plan[0].status, StepStatus::Completed);
