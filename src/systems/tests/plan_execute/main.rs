@@ -8,6 +8,7 @@ mod conversation_snapshot;
 mod cut_off;
 mod downloads;
 mod hostile;
+mod journal;
 mod keeping;
 mod key_profiles;
 mod pdf_files;

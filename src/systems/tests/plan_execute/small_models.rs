@@ -14,7 +14,11 @@ use crate::scene::{Played, Scene};
 use crate::stage::{FakeTool, returns, search};
 
 /// A task of a model that is small, with replies by role.
-async fn ask_small(replies: &[(&str, &[Json])], tools: &[Arc<FakeTool>], task: &str) -> Played {
+pub(crate) async fn ask_small(
+    replies: &[(&str, &[Json])],
+    tools: &[Arc<FakeTool>],
+    task: &str,
+) -> Played {
     let model = ScriptedModel::new::<&str>([]);
     let branch = |model: ScriptedModel, (role, replies): &(&str, &[Json])| {
         model.branch(ScriptBranch::tag("role", *role).replies(replies.iter().cloned()))
