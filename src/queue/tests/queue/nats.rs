@@ -1,7 +1,7 @@
 //! What only a queue in a server can go through: crashes, several processes, logins.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use antiphon_core::Fault;
 use antiphon_queue::{NatsAddress, NatsQueue};
@@ -83,9 +83,11 @@ async fn a_message_of_a_process_that_died_goes_to_another() {
 }
 
 #[tokio::test]
-async fn what_came_for_a_wait_that_was_dropped_is_there_at_once() {
+async fn what_came_for_a_wait_that_was_dropped_is_there_for_the_next_one() {
     let server = NatsServer::shared();
-    let queue = Arc::new(server.queue(settings()).await);
+    // What was lost with the wait would come again long after the next one has ended.
+    let patient = QueueSettings { lease: Duration::from_hours(1), ..settings() };
+    let queue = Arc::new(server.queue(patient).await);
     for number in 0..50 {
         let waiting = {
             let queue = Arc::clone(&queue);
@@ -97,13 +99,7 @@ async fn what_came_for_a_wait_that_was_dropped_is_there_at_once() {
         if let Ok(taken) = waiting.await {
             taken.unwrap()[0].lease.give_back(Duration::ZERO).await.unwrap();
         }
-        let started = Instant::now();
         let taken = queue.take("t", 1, LONG).await.unwrap();
-        assert!(
-            started.elapsed() < settings().lease / 2,
-            "{id} came after {:?}",
-            started.elapsed()
-        );
         assert_eq!(ids(&taken), [id.as_str()]);
         taken[0].lease.acknowledge().await.unwrap();
     }
