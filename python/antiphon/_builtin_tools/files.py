@@ -18,6 +18,7 @@ def files(
     read_only: bool = False,
     max_file_size: int = 10_000_000,
     quota: int | None = None,
+    max_files: int | None = None,
     patterns: Sequence[str] = (),
     hidden: bool = False,
     prefix: str = "",
@@ -35,6 +36,8 @@ def files(
         max_file_size: the bytes of a file that is read or written.
         quota: the bytes of all files below the root together, which a write may not exceed.
             Default: no limit.
+        max_files: the files below the root together; a write makes no further one. Default: no
+            limit.
         patterns: globs of the files that are available, such as ``*.md`` for names anywhere or
             ``notes/**/*.txt`` for paths. Default: all files.
         hidden: whether files and folders whose names begin with a dot are available.
@@ -61,6 +64,7 @@ def files(
         "read_only": read_only,
         "max_file_size": max_file_size,
         "quota": quota,
+        "max_files": max_files,
         "patterns": patterns,
         "hidden": hidden,
     }

@@ -39,6 +39,8 @@ pub struct FilesSettings {
     pub max_file_size: u64,
     /// The most bytes of all files below the root together, which a write may not exceed.
     pub quota: Option<u64>,
+    /// The most files below the root together, which a write may not exceed.
+    pub max_files: Option<usize>,
     /// Globs of the files that are available, such as `*.md`; none for all.
     pub patterns: Vec<String>,
     /// Whether files and folders whose names begin with a dot are available.
@@ -52,6 +54,7 @@ impl Default for FilesSettings {
             read_only: false,
             max_file_size: 10_000_000,
             quota: None,
+            max_files: None,
             patterns: Vec::new(),
             hidden: false,
         }

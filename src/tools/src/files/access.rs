@@ -18,6 +18,7 @@ pub(super) struct FolderAccess {
     pub(super) root: Root,
     pub(super) max_file_size: u64,
     quota: Option<u64>,
+    max_files: Option<usize>,
     patterns: Option<GlobSet>,
     hidden: bool,
 }
@@ -65,6 +66,7 @@ impl FolderAccess {
             root: Root::open(&settings.root)?,
             max_file_size: settings.max_file_size,
             quota: settings.quota,
+            max_files: settings.max_files,
             patterns,
             hidden: settings.hidden,
         })
@@ -118,26 +120,39 @@ impl FolderAccess {
         Ok(())
     }
 
-    /// Refuses a file of `size` bytes that would exceed a limit. The quota is counted anew each
+    /// Refuses a file of `size` bytes that would exceed a limit. What there is is counted anew each
     /// time, because others may write below the root too.
     pub(super) fn check_size(&self, path: &RelativePath, size: u64) -> Result<(), Fault> {
         if size > self.max_file_size {
             return Err(too_large(path, self.max_file_size));
         }
-        let Some(quota) = self.quota else { return Ok(()) };
-        let mut total = size;
+        if self.quota.is_none() && self.max_files.is_none() {
+            return Ok(());
+        }
+        let (mut total, mut files, mut is_new) = (size, 1_usize, true);
         let walk = self.walk_all(&RelativePath::default(), &mut |entry| {
-            if entry.kind == EntryKind::File && entry.path != *path {
+            if entry.path == *path {
+                is_new = false;
+            } else if entry.kind == EntryKind::File {
                 total = total.saturating_add(entry.size);
+                files += 1;
             }
             ControlFlow::Continue(())
         })?;
-        if total > quota || walk.cut {
-            let message = format!("all files would take more than {quota} bytes: {path}");
-            return Err(Fault::new(FaultCode::FileTooLarge, message)
-                .hint("delete files that are not needed"));
+        let exceeded = |message: String| {
+            Err(Fault::new(FaultCode::FileTooLarge, message)
+                .hint("delete files that are not needed"))
+        };
+        match (self.quota, self.max_files) {
+            (Some(quota), _) if total > quota || walk.cut => {
+                exceeded(format!("all files would take more than {quota} bytes: {path}"))
+            }
+            // A file that is there stays one, also if there are too many.
+            (_, Some(most)) if is_new && (files > most || walk.cut) => {
+                exceeded(format!("there would be more than {most} files: {path}"))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Visits what the settings show below a folder, in the order of paths, `depth` folders down.

@@ -120,6 +120,26 @@ async fn sizes_are_limited() {
 }
 
 #[tokio::test]
+async fn the_number_of_files_is_limited() {
+    let folder = Folder::with(&json!({"max_files": 2}));
+    let write = |path: &str| json!({"path": path, "content": "x", "overwrite": true});
+    for path in ["a", "deep/b", "a"] {
+        folder.answer("write_file", write(path)).await;
+    }
+    assert_eq!(folder.code("write_file", write("c")).await, "file_too_large");
+    assert_eq!(folder.code("append_file", write("c")).await, "file_too_large");
+    folder.answer("append_file", write("a")).await;
+    folder.answer("move_file", json!({"from": "a", "to": "c"})).await;
+    folder.answer("delete_file", json!({"path": "c"})).await;
+    folder.answer("write_file", write("d")).await;
+    for path in ["e", "f"] {
+        folder.put(path, "by others");
+    }
+    folder.answer("write_file", write("d")).await;
+    assert_eq!(folder.code("write_file", write("g")).await, "file_too_large");
+}
+
+#[tokio::test]
 async fn hidden_files_and_those_of_other_names_are_out_of_reach() {
     let folder = Folder::with(&json!({"patterns": ["*.md", "data/*.csv"]}));
     for path in ["a.md", "b.txt", "data/c.csv", "data/deep/d.csv", ".e.md", ".git/f.md"] {
