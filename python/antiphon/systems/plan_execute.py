@@ -121,7 +121,9 @@ class PlanExecute(System[PlanExecuteResult]):
             ``revision``, ``rejected_plan``, ``violations`` and ``schema``), which returns
             ``{"stages": [[{"stepId": ..., "assigned_agent_role": ..., "tool_name": ...,
             "sub_task_input": {...}, "narrative_step": ...}]]}``.
-        step_executor: writes the text of steps with ``LLMStepExecutor``.
+        step_executor: writes the text of steps with ``LLMStepExecutor``; a function gets ``task``
+            and ``prompt``, in which results of earlier steps stand between tags, and returns
+            ``{"text": ...}``.
         summariser: summarises long results.
         context_keeper: says how the task stands.
         synthesiser: words the answer, or explains what failed.
