@@ -86,8 +86,8 @@ async fn a_message_of_a_process_that_died_goes_to_another() {
 async fn what_came_for_a_wait_that_was_dropped_is_there_for_the_next_one() {
     let server = NatsServer::shared();
     // What was lost with the wait would come again long after the next one has ended.
-    let patient = QueueSettings { lease: Duration::from_hours(1), ..settings() };
-    let queue = Arc::new(server.queue(patient).await);
+    let long_lease = QueueSettings { lease: Duration::from_hours(1), ..settings() };
+    let queue = Arc::new(server.queue(long_lease).await);
     for number in 0..50 {
         let waiting = {
             let queue = Arc::clone(&queue);
