@@ -105,7 +105,7 @@ def test_wrong_settings_are_named() -> None:
         ({}, "`base_url` is missing"),
         ({"base_url": "x"}, "`base_url` must be"),
         ({"base_url": "https://a.example", "allow": ["??"]}, "`allow` has a malformed rule"),
-        ({"base_url": "https://a.example", "auth": {"type": "magic"}}, "`auth`"),
+        ({"base_url": "https://a.example", "auth": {"type": "magic"}}, "`auth.type` must be"),
         ({"auth": {"type": "bearer", "token": b"x"}}, "`auth` of .* has no JSON form"),
         ({"known_values": {"day": 10**30}}, "`known_values` of .* has no JSON form"),
         ({"base_url": "https://a.example", "auth": _auth("")}, "lacks a field: key"),

@@ -36,20 +36,109 @@ where
             return Some(fault.hint(format!("its settings are {}", known.join(", "))));
         }
         let error = S::deserialize(json!({key: value})).err()?.to_string();
-        // Fields may be credentials, in any type.
-        let (what, value) = match value.as_object() {
-            Some(fields) => {
-                let names: Vec<&str> = fields.keys().map(String::as_str).collect();
-                (format!("a field of `{key}`"), format!("its fields are {}", names.join(", ")))
-            }
-            None => (format!("`{key}`"), value.to_string()),
+        let fails = |part: Json| {
+            S::deserialize(json!({key: part})).is_err_and(|other| other.to_string() == error)
         };
+        let (what, value) = described(key, &WrongPart::find(value, &fails));
         let message = match error.rsplit_once("expected ") {
             Some((_, kind)) => format!("{what} must be {}: {value}", plain_type(kind)),
+            None if error.starts_with("data did not match any variant") => {
+                format!("{what} has none of the accepted forms: {value}")
+            }
             None => format!("{what} is invalid ({error}): {value}"),
         };
         Some(Fault::new(code.clone(), message))
     })
+}
+
+/// The part of a setting that cannot be read.
+struct WrongPart<'v> {
+    steps: Vec<PathStep<'v>>,
+    value: &'v Json,
+}
+
+enum PathStep<'v> {
+    Key(&'v str),
+    Index(usize),
+}
+
+impl<'v> WrongPart<'v> {
+    /// The innermost part that fails alone in the same way as the whole.
+    fn find(value: &'v Json, fails: &dyn Fn(Json) -> bool) -> Self {
+        let mut found = Self { steps: Vec::new(), value };
+        while found.steps.len() < DEEPEST
+            && let Some((step, part)) = found.wrong_part(fails)
+        {
+            found.steps.push(step);
+            found.value = part;
+        }
+        found
+    }
+
+    fn wrong_part(&self, fails: &dyn Fn(Json) -> bool) -> Option<(PathStep<'v>, &'v Json)> {
+        let parts: Vec<_> = match self.value {
+            Json::Object(fields) => {
+                fields.iter().map(|(key, part)| (PathStep::Key(key.as_str()), part)).collect()
+            }
+            Json::Array(items) => {
+                items.iter().enumerate().map(|(at, part)| (PathStep::Index(at), part)).collect()
+            }
+            _ => return None,
+        };
+        parts.into_iter().find(|(step, part)| {
+            let inner = step.around(part);
+            fails(self.steps.iter().rev().fold(inner, |inner, step| step.around(&inner)))
+        })
+    }
+}
+
+impl PathStep<'_> {
+    /// A container with nothing but this part.
+    fn around(&self, part: &Json) -> Json {
+        match self {
+            Self::Key(key) => json!({*key: part}),
+            Self::Index(_) => json!([part]),
+        }
+    }
+}
+
+/// Settings are searched to this depth for the part that cannot be read.
+const DEEPEST: usize = 8;
+/// Characters of a value that a fault shows.
+const LONGEST: usize = 80;
+
+/// What cannot be read, and its value. Fields may be credentials, in any type: of what stands in
+/// an object, the kind is shown.
+fn described(key: &str, found: &WrongPart<'_>) -> (String, String) {
+    let mut path = key.to_owned();
+    for step in &found.steps {
+        match step {
+            PathStep::Key(key) => path.extend([".", key]),
+            PathStep::Index(index) => path.extend(["[", &index.to_string(), "]"]),
+        }
+    }
+    if let Json::Object(fields) = found.value {
+        let names: Vec<&str> = fields.keys().map(String::as_str).collect();
+        return (format!("a field of `{path}`"), format!("its fields are {}", names.join(", ")));
+    }
+    let is_field = found.steps.iter().any(|step| matches!(step, PathStep::Key(_)));
+    let shown = if is_field { kind(found.value).to_owned() } else { found.value.to_string() };
+    let bounded = match shown.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", shown.get(..end).unwrap_or_default()),
+        None => shown,
+    };
+    (format!("`{path}`"), bounded)
+}
+
+const fn kind(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "a boolean",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a string",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "an object",
+    }
 }
 
 /// A Rust type in the words of somebody who sets it.

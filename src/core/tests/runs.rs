@@ -46,6 +46,7 @@ mod engine {
     mod routes;
     mod seeds;
     mod sends;
+    mod settings;
     mod silence;
     mod strange;
     mod subruns;
