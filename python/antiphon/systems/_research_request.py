@@ -57,6 +57,7 @@ class CitationSettings(TypedDict, total=False):
     min_relevance: float
     max_claims: int
     verification_batch: int
+    max_parallel_requests: int
     citation_threshold: float
     keyword_weight: float
     max_facts: int

@@ -98,7 +98,6 @@ class DeepResearchSettings(TypedDict, total=False):
     research_timeout_s: float
     research_share: float
     delivery_reserve_s: float
-    max_concurrency: int
     history_turns: int
     temperature: float | None
     max_reasks: int

@@ -25,6 +25,9 @@ pub(crate) const RELATED: f64 = 0.2;
 /// The same of a sentence without a citation and a passage that may have its numbers.
 const CLOSE: f64 = 0.5;
 
+/// From which count on a heading states something.
+const MANY: f64 = 100.0;
+
 /// Something that is promised of every report.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -229,21 +232,27 @@ impl<'a> Auditor<'a> {
         }
     }
 
-    /// Headings cannot be cited: their amounts stand in some evidence. Counts and years may count
-    /// and name sections.
+    /// Headings cannot be cited: their amounts stand in some evidence, and their quotations in some
+    /// source. Small counts and years may count and name sections.
     fn headings(&mut self) {
         let text = &self.subject.report.text;
         let known = self.subject.evidence.iter().map(|one| one.quote.as_str());
         let known: Vec<StatedQuantity> =
             known.chain([self.subject.question]).flat_map(quantities).collect();
-        let is_amount = |it: &StatedQuantity| {
-            !matches!(it.kind, QuantityKind::Count | QuantityKind::Year | QuantityKind::Factor)
+        let is_amount = |it: &StatedQuantity| match it.kind {
+            QuantityKind::Year | QuantityKind::Factor => false,
+            QuantityKind::Count => it.value() >= MANY,
+            _ => true,
         };
         for block in blocks(text) {
             if !matches!(block.kind, BlockKind::Heading(_) | BlockKind::TableHead) {
                 continue;
             }
             let heading = block.content.of(text).unwrap_or_default();
+            for quotation in missing_quotations(heading, &texts(self.subject.sources)) {
+                let detail = format!("no source says: {quotation}");
+                self.breaks(AuditRule::QuotationInPage, heading, detail);
+            }
             for amount in quantities(heading).iter().filter(|it| is_amount(it)) {
                 if !known.iter().any(|it| amount.follows_from(it).is_match()) {
                     let detail = format!("no evidence says: {}", amount.text);

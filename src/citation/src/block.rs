@@ -45,8 +45,8 @@ pub fn blocks(text: &str) -> Vec<TextBlock> {
     let mut start = 0;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     for (place, line) in lines.iter().enumerate() {
-        let next = lines.get(place + 1).copied().unwrap_or_default();
-        reader.line(TextSpan::new(start, start + line.len()), line, next);
+        let rest = lines.get(place + 1..).unwrap_or_default();
+        reader.line(TextSpan::new(start, start + line.len()), line, rest);
         start += line.len();
     }
     reader.found
@@ -62,13 +62,11 @@ struct BlockReader<'t> {
 }
 
 impl BlockReader<'_> {
-    fn line(&mut self, span: TextSpan, line: &str, next: &str) {
+    fn line(&mut self, span: TextSpan, line: &str, rest: &[&str]) {
         let bare = line.trim();
-        if let Some((sign, length)) = self.fence {
+        if let Some(open) = self.fence {
             self.extend(span);
-            let is_end = fence(bare).is_some_and(|(own, size)| own == sign && size >= length)
-                && bare.trim_start_matches(sign).is_empty();
-            if is_end {
+            if closes(line, open) {
                 (self.fence, self.is_open) = (None, false);
             }
             return;
@@ -77,10 +75,12 @@ impl BlockReader<'_> {
             self.is_open = false;
             return;
         }
-        if let Some(fence) = fence(bare) {
-            self.fence = Some(fence);
+        // What is never closed is no code: it would hide the rest of the text from all checks.
+        if let Some(open) = fence(line).filter(|open| rest.iter().any(|line| closes(line, *open))) {
+            self.fence = Some(open);
             return self.put(BlockKind::Code, span, 0);
         }
+        let next = rest.first().copied().unwrap_or_default();
         let level = bare.chars().take_while(|sign| *sign == '#').count();
         let indent = line.len() - line.trim_start().len();
         if (1..=6).contains(&level) && bare.get(level..).is_some_and(|it| it.starts_with(' ')) {
@@ -137,11 +137,21 @@ impl BlockReader<'_> {
     }
 }
 
-/// The signs of a fence, and how many there are.
+/// The sign of a fence, and how many there are, as `CommonMark` has it: with at most three spaces
+/// before it, and no back-tick after back-ticks.
 fn fence(line: &str) -> Option<(char, usize)> {
-    let sign = line.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
-    let length = line.chars().take_while(|own| *own == sign).count();
-    (length >= 3).then_some((sign, length))
+    let bare = line.trim_start_matches(' ');
+    let sign = bare.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
+    let length = bare.chars().take_while(|own| *own == sign).count();
+    let info = bare.get(length..).unwrap_or_default();
+    let is_fence = length >= 3 && line.len() - bare.len() <= 3;
+    (is_fence && !(sign == '`' && info.contains('`'))).then_some((sign, length))
+}
+
+/// Whether a line closes the code that a fence has opened.
+fn closes(line: &str, (sign, length): (char, usize)) -> bool {
+    fence(line).is_some_and(|(own, size)| own == sign && size >= length)
+        && line.trim().trim_start_matches(sign).is_empty()
 }
 
 /// The length of the mark of a list that a line begins with, and of the space after it.

@@ -85,7 +85,7 @@ pub use correction::{CorrectionAction, CorrectionRecord, citation_score};
 pub use evidence::{Evidence, ProposedSpan, page_score};
 pub use field::{FieldKind, ReportField};
 pub use hedge::{is_hedged, softened};
-pub use marker::{BracketedText, brackets};
+pub use marker::{BracketedText, brackets, code_span};
 pub use numeric::{
     NumberAnswer, NumberStatus, NumericVerification, ProposedComputation, check_numbers,
     verdict_after_numbers,

@@ -108,8 +108,10 @@ pub(crate) fn links(text: &str) -> Vec<LinkText> {
 /// Addresses that stand in a text by themselves.
 fn addresses(text: &str) -> Vec<LinkText> {
     let mut found = Vec::new();
-    for scheme in ["https://", "http://", "www."] {
-        for (start, _) in text.match_indices(scheme) {
+    // As many bytes as in the text.
+    let lower = text.to_ascii_lowercase();
+    for scheme in ["https://", "http://", "ftp://", "mailto:", "www."] {
+        for (start, _) in lower.match_indices(scheme) {
             let before = text.get(..start).and_then(|text| text.chars().next_back());
             if before.is_some_and(|sign| sign.is_alphanumeric() || sign == '/') {
                 continue;
@@ -140,17 +142,51 @@ fn shut(text: &str) -> Vec<TextSpan> {
         let mut from = 0;
         while let Some(start) = find(content, '`', from) {
             let rest = content.get(start..).unwrap_or_default();
-            let ticks = rest.len() - rest.trim_start_matches('`').len();
-            let fence = rest.get(..ticks).unwrap_or_default();
-            let inner = rest.get(ticks..).unwrap_or_default();
-            let Some(length) = inner.find(fence) else { break };
-            let end = start + ticks + length + ticks;
-            let base = block.content.start;
-            found.push(TextSpan::new(base + start, base + end));
-            from = end;
+            let slashes = content.get(..start).unwrap_or_default();
+            let slashes = slashes.len() - slashes.trim_end_matches('\\').len();
+            if slashes % 2 == 1 {
+                from = start + 1;
+                continue;
+            }
+            let base = block.content.start + start;
+            from = start
+                + match code_span(rest) {
+                    Some(length) => {
+                        found.push(TextSpan::new(base, base + length));
+                        length
+                    }
+                    None => ticks(rest),
+                };
         }
     }
     found
+}
+
+/// How many back-ticks a text begins with.
+fn ticks(text: &str) -> usize {
+    text.len() - text.trim_start_matches('`').len()
+}
+
+/// The length of the code that a text begins with: between back-ticks and as many others.
+///
+/// ```
+/// use antiphon_citation::code_span;
+/// assert_eq!(code_span("`a` b"), Some(3));
+/// assert_eq!(code_span("``a`b`` c"), Some(7));
+/// assert_eq!(code_span("`a``"), None);
+/// ```
+pub fn code_span(text: &str) -> Option<usize> {
+    let own = ticks(text);
+    let mut at = own;
+    while own > 0 {
+        at += text.get(at..)?.find('`')?;
+        let size = ticks(text.get(at..)?);
+        at += size;
+        if size == own {
+            return Some(at);
+        }
+    }
+    None
 }
 
 /// The opening bracket that belongs to a closing one after this text.

@@ -5,12 +5,26 @@ use crate::word::words;
 
 /// Fewer words may be a term.
 const WORDS: usize = 4;
-const MARKS: [(char, char); 5] = [('“', '”'), ('"', '"'), ('„', '“'), ('«', '»'), ('「', '」')];
+const MARKS: [(char, char); 9] = [
+    ('“', '”'),
+    ('"', '"'),
+    ('„', '“'),
+    ('„', '”'),
+    ('‘', '’'),
+    ('«', '»'),
+    ('»', '«'),
+    ('‹', '›'),
+    ('「', '」'),
+];
 
 /// The quotations of a sentence that are long enough to be one.
 pub(crate) fn quotations(sentence: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for (open, close) in MARKS {
+        // Which of the two opens is up to the language.
+        if open == '»' && sentence.find(close) < sentence.find(open) {
+            continue;
+        }
         let mut rest = sentence;
         while let Some((_, after)) = rest.split_once(open) {
             let Some((inner, next)) = after.split_once(close) else { break };

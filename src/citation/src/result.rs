@@ -12,6 +12,9 @@ use crate::evidence::Evidence;
 use crate::source::{CitedSource, PageOrigin};
 use crate::summary::CitationSummary;
 
+/// Why nothing was verified, if the stages were ended before.
+pub(crate) const NOT_FINISHED: &str = "not_finished";
+
 /// A source that a report cites.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -44,7 +47,7 @@ impl Reference {
         let note = match self.origin {
             PageOrigin::Fetched => "",
             PageOrigin::Known => " (known before, not read again)",
-            PageOrigin::Found => " (not read, as a search shows it)",
+            PageOrigin::Found => " (not read, a snippet of it)",
         };
         match title.trim() {
             "" => format!("[{}] {address}{note}", self.key),
@@ -81,6 +84,11 @@ pub struct CitationResult {
 }
 
 impl CitationResult {
+    /// Whether the stages were ended before they came to their end.
+    pub fn is_cut_short(&self) -> bool {
+        self.summary.verification_skipped.as_deref() == Some(NOT_FINISHED)
+    }
+
     /// The report with its list of references, and with what does not hold, if anything.
     pub fn markdown(&self) -> String {
         let mut text = self.report.clone();

@@ -122,6 +122,10 @@ pub struct CitationRun {
     value: Option<Json>,
     /// What was asked and not answered yet.
     pending: Vec<CitationRequest>,
+    /// What the stage asks once that is answered.
+    waiting: Vec<CitationQuery>,
+    /// What the stage has asked before, in order.
+    answered: Vec<AnsweredQuery>,
     /// How many requests there were.
     asked: usize,
     events: Vec<CitationEvent>,
@@ -172,7 +176,11 @@ impl CitationRun {
                 let reply = replies.get(&request.id).filter(|reply| !reply.is_null());
                 (request.query, reply.cloned())
             });
-            let answered: Vec<AnsweredQuery> = answered.collect();
+            self.answered.extend(answered);
+            if !self.waiting.is_empty() {
+                return self.ask_next();
+            }
+            let answered = std::mem::take(&mut self.answered);
             self.receive(answered);
         }
         while self.stage != CitationStage::Finished {
@@ -181,15 +189,25 @@ impl CitationRun {
                 self.receive(Vec::new());
                 continue;
             }
-            self.pending = queries.into_iter().map(|query| self.request(query)).collect();
-            return self.pending.clone();
+            self.waiting = queries;
+            return self.ask_next();
         }
         Vec::new()
+    }
+
+    /// Asks as much of what waits as may be under way at once.
+    fn ask_next(&mut self) -> Vec<CitationRequest> {
+        let most = self.input.settings.max_parallel_requests.max(1).min(self.waiting.len());
+        let next: Vec<CitationQuery> = self.waiting.drain(..most).collect();
+        self.pending = next.into_iter().map(|query| self.request(query)).collect();
+        self.pending.clone()
     }
 
     /// Ends the pipeline where it is: what code can check is checked, the rest is not verified.
     pub fn conclude(&mut self) {
         self.pending.clear();
+        self.waiting.clear();
+        self.answered.clear();
         if self.is_composing() {
             self.finish_composition();
         }

@@ -86,6 +86,8 @@ pub struct CitationSettings {
     /// Claims in one request to verify them, by default 1: a verifier sees one claim and its
     /// evidence. More cost fewer requests, and claims may colour each other's verdicts.
     pub verification_batch: usize,
+    /// Requests of a stage that are under way at once, by default 32; others wait for them.
+    pub max_parallel_requests: usize,
     /// From which score on a citation is good, by default 0.6.
     pub citation_threshold: f64,
     /// The weight of words beside that of all tokens in that score, by default 0.8.
@@ -129,6 +131,7 @@ impl Default for CitationSettings {
             min_words: 1_200,
             max_words: 2_000,
             verification_batch: 1,
+            max_parallel_requests: 32,
             citation_threshold: 0.6,
             keyword_weight: 0.8,
             max_facts: 5,
@@ -151,6 +154,7 @@ impl CitationSettings {
             ("max_evidence", self.max_evidence),
             ("max_claims", self.max_claims),
             ("verification_batch", self.verification_batch),
+            ("max_parallel_requests", self.max_parallel_requests),
             ("max_arbitrations", self.max_arbitrations),
             ("max_synthesis_calls", self.max_synthesis_calls),
             ("max_facts", self.max_facts),

@@ -144,16 +144,13 @@ impl<'t> Reader<'_, 't> {
     /// `32 April`, which is no date; 0 if it is no more than a number before a word.
     fn impossible_day(&mut self, place: usize) -> usize {
         let before = place.checked_sub(1).and_then(|before| self.word_at(before));
-        let is_month = |word: &str| {
-            word.starts_with(char::is_uppercase)
-                && month(word).is_some()
-                && (!is_ambiguous(word) || before.is_some_and(|it| it.eq_ignore_ascii_case("on")))
-        };
-        let is_day = self.small(place, 99).is_some();
+        let is_month = |word: &str| word.starts_with(char::is_uppercase) && month(word).is_some();
+        let (year, used) = self.year(place + 2);
+        let is_day = self.small(place, 99).is_some()
+            && (year.is_some() || before.is_some_and(|it| it.eq_ignore_ascii_case("on")));
         if !is_day || !self.word_at(place + 1).is_some_and(is_month) {
             return 0;
         }
-        let (_, used) = self.year(place + 2);
         self.put(place, 2 + used, FigureValue::Date(Vec::new()))
     }
 

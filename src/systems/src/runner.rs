@@ -238,7 +238,6 @@ impl<S: System> SystemRunner<S> {
             run_id: session.run_id.clone(),
             seed: session.seed,
             limits: narrower(&self.system.config().limits(), &session.limits),
-            max_concurrency: self.system.config().max_concurrency(),
             events: true,
             schemas: Some(&JsonSchemas),
             ..Options::default()

@@ -130,11 +130,6 @@ pub trait SystemConfig: Default + Serialize + DeserializeOwned + JsonSchema + Se
     /// The limits of one question.
     fn limits(&self) -> Limits;
 
-    /// The most tasks of one question that run at once; none for no limit.
-    fn max_concurrency(&self) -> Option<usize> {
-        None
-    }
-
     /// The setting that raises a limit of [`SystemConfig::limits`], for hints.
     fn setting_of(limit: BudgetDimension) -> Option<&'static str> {
         let _ = limit;

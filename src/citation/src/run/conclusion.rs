@@ -12,7 +12,7 @@ use crate::marker::brackets;
 use crate::numeric::{NumberStatus, verdict_after_numbers};
 use crate::quotation::missing_quotations;
 use crate::report::{TextEdit, cited};
-use crate::result::{CitationResult, Reference};
+use crate::result::{CitationResult, NOT_FINISHED, Reference};
 use crate::settings::ContradictedAction;
 use crate::span::TextSpan;
 use crate::verdict::Verdict;
@@ -37,7 +37,7 @@ impl CitationRun {
         self.rounds = 0;
         self.refresh();
         if self.initial.is_none() && self.counts.verification_skipped.is_none() {
-            let reason = if self.input.settings.verifies { "not_finished" } else { "disabled" };
+            let reason = if self.input.settings.verifies { NOT_FINISHED } else { "disabled" };
             self.counts.verification_skipped = Some(reason.to_owned());
         }
         let mut edits = Vec::new();

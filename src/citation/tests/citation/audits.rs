@@ -104,6 +104,14 @@ fn each_promise_that_is_broken_is_named() {
         violations(|report, _, _, _| report.text.push_str(" See https://x.example.")),
         [LinkKnown]
     );
+    for heading in ["# Acme killed 45,000 people", "# “We killed them all on purpose”"] {
+        let found = violations(|report, _, _, _| {
+            report.text.push_str("\n\n");
+            report.text.push_str(heading);
+        });
+        assert_eq!(found.len(), 1, "{heading}: {found:?}");
+    }
+    assert_eq!(violations(|report, _, _, _| report.text.push_str("\n\n# 3 reasons")), []);
     let refuted =
         violations(|report, _, _, _| report.claims[0].verdict = Some(Verdict::Contradicted));
     assert_eq!(refuted, [ContradictionRemoved]);

@@ -74,6 +74,24 @@ fn brackets_in_code_links_and_task_lists_are_no_citations() {
 }
 
 #[test]
+fn what_only_looks_like_code_is_checked() {
+    let lie = "Acme killed 45,000 people in 2021, see https://evil.example/x [Smith].";
+    for text in [
+        format!("```pip install tea```\n\n{lie}"),
+        format!("    ```\n\n{lie}\n\n    ```"),
+        format!("```\n\n{lie}"),
+        format!("Escaped \\` back-ticks. {lie} Are \\` no code."),
+        format!("Runs `` of back-ticks. {lie} Differ ` in length."),
+    ] {
+        let played = Scene::new(&[TEA]).writes(&text).play();
+        let report = &played.result.report;
+        assert!(!report.contains("evil.example") && !report.contains("[Smith]"), "{report}");
+        assert!(report.contains("(not confirmed by the sources)"), "{report}");
+        played.assert_clean();
+    }
+}
+
+#[test]
 fn pages_behind_a_wall_are_no_good_sources() {
     assert!(page_score("Subscribe to continue reading this article about tea.") < 0.5);
     assert!(page_score("Abstract. We study tea.") < 0.5);
@@ -206,7 +224,7 @@ fn snippets_are_evidence_where_no_page_could_be_fetched() {
     assert!(played.result.evidence.iter().all(|one| one.is_snippet && one.span.is_none()));
     assert_eq!(played.result.references.len(), 1);
     let markdown = played.result.markdown();
-    assert!(markdown.ends_with(" (not read, as a search shows it)"), "{markdown}");
+    assert!(markdown.ends_with(" (not read, a snippet of it)"), "{markdown}");
     played.assert_clean();
 }
 

@@ -8,14 +8,13 @@ use antiphon_citation::{CitationInput, CitationRun, CitedSource, FoundPage, Page
 use antiphon_core::{Fault, FaultCode, ToolOutcome};
 use antiphon_runtime::Tool;
 use async_trait::async_trait;
-use futures_util::future::join_all;
 use serde_json::Value as Json;
 
 use super::DeepResearch;
 use super::coordinator::fail;
 use super::lookup::seconds;
 use super::next_node::NextNode;
-use super::source::{CrawlStatus, ResearchSource, SourceRegistry};
+use super::source::{CrawlStatus, ResearchSource, SourceRegistry, canonical};
 use super::state::{ResearchOutcome, State};
 use super::structured::{compiled, fitted};
 use super::synthesis::SYNTHESIS_FAILED;
@@ -60,18 +59,19 @@ impl CitesSources for DeepResearch {
             return Err(missing("searches"));
         }
         let timeout = cx.system().config.search_timeout_s.min(FACT_SEARCH_S);
-        let search = |tool| call(cx, tool, search_arguments(tool, query, limit), timeout);
-        let (mut lists, mut failed) = (Vec::new(), None);
-        for outcome in join_all(tools.iter().map(search)).await {
-            match outcome {
-                Ok(found) => lists.push(found_pages(&found, limit).into_iter()),
+        let mut failed = None;
+        for tool in tools {
+            match call(cx, tool, search_arguments(tool, query, limit), timeout).await {
+                Ok(found) => {
+                    let pages = found_pages(&found, limit);
+                    if !pages.is_empty() {
+                        return Ok(pages.into_iter().map(|it| found_page(cx, it)).collect());
+                    }
+                }
                 Err(fault) => failed = Some(fault),
             }
         }
-        match failed {
-            Some(fault) if lists.is_empty() => Err(fault),
-            _ => Ok(best_of_each(lists, &cx.state.sources, limit)),
-        }
+        failed.map_or_else(|| Ok(Vec::new()), Err)
     }
 
     async fn read_page(cx: &NodeContext<Self>, url: &str) -> Result<CitedSource, Fault> {
@@ -86,26 +86,11 @@ impl CitesSources for DeepResearch {
     }
 }
 
-/// What several tools have found: the first page of each, then the second. A page that is known
-/// keeps its address.
-fn best_of_each(
-    mut lists: Vec<impl Iterator<Item = ResearchSource>>,
-    known: &SourceRegistry,
-    limit: usize,
-) -> Vec<FoundPage> {
-    let mut found = SourceRegistry::default();
-    for _ in 0..limit {
-        for page in lists.iter_mut().filter_map(Iterator::next) {
-            let url = known.find(&page.url).map(|(_, source)| source.url.clone());
-            found.add(ResearchSource { url: url.unwrap_or(page.url), ..page });
-        }
-    }
-    let page = |page: &ResearchSource| FoundPage {
-        url: page.url.clone(),
-        title: page.title.clone(),
-        snippet: page.snippet.clone(),
-    };
-    found.all().iter().take(limit).map(page).collect()
+/// A page for a fact. One address stands for all of a page, and that of a known page is kept.
+fn found_page(cx: &NodeContext<DeepResearch>, page: ResearchSource) -> FoundPage {
+    let known = cx.state.sources.find(&page.url).map(|(_, source)| source.url.clone());
+    let url = known.unwrap_or_else(|| canonical(&page.url));
+    FoundPage { url, title: page.title, snippet: page.snippet }
 }
 
 /// A call for a fact. One that a person has to approve is not made: the fact stays uncertain.
@@ -208,7 +193,7 @@ pub(super) fn taken(state: &State, run: &CitationRun) -> (String, SourceRegistry
             ..ResearchSource::default()
         });
         if let Some(source) = sources.get_mut(number) {
-            source.is_cited = cited.is_cited;
+            source.is_cited |= cited.is_cited;
         }
     }
     (result.markdown(), sources)

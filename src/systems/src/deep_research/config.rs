@@ -87,8 +87,6 @@ pub struct Config {
     /// Seconds that are kept for delivering the report, by default 10; at most a tenth of
     /// `research_timeout_s`.
     pub delivery_reserve_s: f64,
-    /// Requests, searches and pages of one question that are under way at once, by default 8.
-    pub max_concurrency: usize,
     /// Earlier questions that a thread keeps, by default 10.
     pub history_turns: usize,
     /// 0 is the least random; by default each model's own. Some models accept no other.
@@ -161,7 +159,6 @@ impl Default for Config {
             research_timeout_s: 300.0,
             research_share: 0.8,
             delivery_reserve_s: 10.0,
-            max_concurrency: 8,
             history_turns: 10,
             temperature: None,
             max_reasks: 1,
@@ -293,7 +290,7 @@ impl Config {
         ]
     }
 
-    fn counts(&self) -> [(&'static str, usize); 10] {
+    fn counts(&self) -> [(&'static str, usize); 9] {
         [
             ("max_background_queries", self.max_background_queries),
             ("background_results_per_query", self.background_results_per_query),
@@ -304,7 +301,6 @@ impl Config {
             ("content_preview", self.content_preview),
             ("content_storage", self.content_storage),
             ("max_failed_steps", self.max_failed_steps),
-            ("max_concurrency", self.max_concurrency),
         ]
     }
 }
@@ -345,10 +341,6 @@ impl SystemConfig for Config {
             wall_time: Some(longest).filter(|time| *time < Duration::MAX),
             ..Limits::default()
         }
-    }
-
-    fn max_concurrency(&self) -> Option<usize> {
-        Some(self.max_concurrency)
     }
 
     fn setting_of(limit: BudgetDimension) -> Option<&'static str> {

@@ -14,6 +14,7 @@ use super::plan::{PlanDraft, ResearchPlan};
 use super::prompt::{agent_started, brief, conversation, is_copied, question_inputs};
 use super::source::SourceRegistry;
 use super::state::{ClarificationRound, ResearchError, ResearchOutcome, State};
+use super::unfinished::UnfinishedReport;
 use crate::builder::RoleNode;
 use crate::node::{NodeContext, NodeExit};
 use crate::patch::Patch;
@@ -144,8 +145,11 @@ fn classified(cx: &NodeContext<DeepResearch>, mut reply: RoleReply) -> Result<Pa
     if is_simple {
         let next = if direct.is_some() { NextNode::Deliver } else { NextNode::Respond };
         if let Some(answer) = direct {
+            let report = UnfinishedReport::linked(&cx.state.sources, &answer);
             patch
-                .set(State::written_report, answer.clone())
+                .set(State::written_report, report.text)
+                .set(State::links_removed, report.links_removed)
+                .set(State::sources, report.sources)
                 .set(State::direct_response, Some(answer))
                 .set(State::research_outcome, Some(ResearchOutcome::Direct));
         }

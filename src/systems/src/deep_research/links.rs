@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use antiphon_citation::{BlockKind, TextBlock, TextSpan, blocks, code_span};
+
 use super::source::{ResearchSource, SourceRegistry};
 
 /// A report whose links all lead to sources.
@@ -22,20 +24,22 @@ impl LinkedReport {
     /// go. Code is left as it is.
     pub fn new(text: &str, sources: &SourceRegistry) -> Self {
         let mut report = Self::default();
-        let mut fence: Option<&str> = None;
+        // Indented lines may be code or not: their links are held to the sources.
+        let is_fenced = |block: &TextBlock| {
+            let lines = block.lines.of(text).unwrap_or_default();
+            lines.trim_start().starts_with(['`', '~'])
+        };
+        let is_code = |block: &TextBlock| block.kind == BlockKind::Code && is_fenced(block);
+        let code: Vec<TextSpan> =
+            blocks(text).into_iter().filter(is_code).map(|block| block.lines).collect();
+        let mut start = 0;
         for line in text.split_inclusive('\n') {
-            let start = line.trim_start();
-            let mark = ["```", "~~~"].into_iter().find(|mark| start.starts_with(mark));
-            match (fence, mark) {
-                (None, Some(mark)) => fence = Some(mark),
-                (Some(open), Some(mark)) if open == mark => fence = None,
-                (None, None) => {
-                    report.add_line(line, sources);
-                    continue;
-                }
-                (Some(_), _) => {}
+            if code.iter().any(|lines| lines.holds(TextSpan::new(start, start + line.len()))) {
+                report.text.push_str(line);
+            } else {
+                report.add_line(line, sources);
             }
-            report.text.push_str(line);
+            start += line.len();
         }
         report
     }
@@ -44,7 +48,11 @@ impl LinkedReport {
         let mut rest = line;
         while let Some(sign) = rest.chars().next() {
             let taken = match sign {
-                '`' => self.add_code(rest),
+                '\\' if rest.starts_with("\\`") => {
+                    self.text.push_str("\\`");
+                    Some(2)
+                }
+                '`' => Some(self.add_code(rest)),
                 '!' if rest.starts_with("![") => self.add_image(rest),
                 '[' => self.add_bracket(rest, sources),
                 'h' | 'H' | '<' => self.add_address(rest, sources),
@@ -58,13 +66,12 @@ impl LinkedReport {
         }
     }
 
-    /// Code between the same number of backticks.
-    fn add_code(&mut self, rest: &str) -> Option<usize> {
-        let ticks = rest.chars().take_while(|sign| *sign == '`').count();
-        let (mark, inside) = rest.split_at(ticks);
-        let length = inside.find(mark).map_or(ticks, |at| at + 2 * ticks);
-        self.text.push_str(rest.get(..length)?);
-        Some(length)
+    /// Code between the same number of back-ticks; others mean themselves.
+    fn add_code(&mut self, rest: &str) -> usize {
+        let ticks = rest.len() - rest.trim_start_matches('`').len();
+        let length = code_span(rest).unwrap_or(ticks);
+        self.text.push_str(rest.get(..length).unwrap_or_default());
+        length
     }
 
     /// An image is of no source: its text stays.

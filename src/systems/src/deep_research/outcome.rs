@@ -58,13 +58,16 @@ pub struct ResearchReport {
     pub references: Vec<Reference>,
     /// What was done with them, in numbers; none unless they were verified.
     pub verification_summary: Option<CitationSummary>,
-    /// The promises that the report does not keep; none unless its claims were verified.
+    /// The promises that the report does not keep; none if it did not pass the stages of citation.
     pub audit: Option<AuditReport>,
     /// What went wrong on the way.
     pub errors: Vec<ResearchError>,
     /// What a reader should know.
     pub warnings: Vec<String>,
 }
+
+/// What a reader learns of a report that was cut short before its claims were verified.
+const UNVERIFIED: &str = "the claims of the report were not verified";
 
 /// How a question ended whose graph came to its end.
 pub(super) const fn completed(state: &State) -> Outcome {
@@ -97,6 +100,10 @@ pub(super) fn conclude(finished: &mut Finished<'_, DeepResearch>) -> Conclusion<
         fault.take().or_else(|| state.error.clone().filter(|_| !is_answered));
     // A report that was cut short has claims that nobody has verified.
     let cited = state.citation.is_finished().then(|| state.citation.result());
+    let audit = cited.as_ref().map(|it| it.audit.clone());
+    if cited.as_ref().is_some_and(|it| it.is_cut_short()) && !state.final_report.is_empty() {
+        state.warnings.push(UNVERIFIED.to_owned());
+    }
     let cited = cited.filter(|_| outcome == Outcome::Answered);
     let output = ResearchReport {
         answer: if is_answered { state.final_report.clone() } else { String::new() },
@@ -115,7 +122,7 @@ pub(super) fn conclude(finished: &mut Finished<'_, DeepResearch>) -> Conclusion<
         passages: cited.as_ref().map_or_else(Vec::new, |it| cited_passages(it, &state.sources)),
         references: cited.as_ref().map_or_else(Vec::new, |it| it.references.clone()),
         verification_summary: cited.as_ref().map(|it| it.summary.clone()),
-        audit: cited.map(|it| it.audit),
+        audit,
         errors: state.errors.clone(),
         warnings: state.warnings.clone(),
     };

@@ -98,6 +98,10 @@ impl SourceRegistry {
         for source in &mut self.sources {
             source.is_cited = false;
             source.was_known = !source.content.is_empty();
+            if !source.was_known {
+                // What could not be read then may be there now.
+                (source.crawl_status, source.error_reason) = (CrawlStatus::NotCrawled, None);
+            }
         }
     }
 

@@ -200,9 +200,9 @@ async fn some_claims_are_verified_at_once_and_others_wait() {
         "number": 0, "reasoning": "so it is", "verdict": "supported",
     }]}));
     let slow = slow.after(Duration::from_secs(10));
-    for (limit, seconds) in [(8, 30.0), (20, 10.0)] {
+    for (limit, seconds) in [(8, 30.0), (32, 10.0)] {
         let mut scene = light(Library::tea());
-        scene.config.max_concurrency = limit;
+        scene.config.citation.insert("max_parallel_requests".to_owned(), json!(limit));
         scene.config.citation.insert("corrects".to_owned(), json!(false));
         let played = scene
             .role("reporter", [report(&claims.join(" "))])
@@ -213,6 +213,29 @@ async fn some_claims_are_verified_at_once_and_others_wait() {
         assert_eq!(played.requests("verifier").len() + played.requests("quick_verifier").len(), 20);
         assert!((played.seconds() - seconds).abs() < 0.5, "{limit}: {}", played.seconds());
     }
+}
+
+#[tokio::test]
+async fn claims_that_wait_have_no_time_of_their_own() {
+    let claims: Vec<String> = (1..=60)
+        .map(|number| format!("Green tea steeps for two minutes, says note {number} [0]."))
+        .collect();
+    let verdict = json!({"number": 0, "reasoning": "so it is", "verdict": "supported"});
+    let slow = ScriptedReply::json(&json!({"verdicts": [verdict]})).after(Duration::from_secs(4));
+    let mut scene = light(Library::tea());
+    scene.config = Config::from_json(&json!({"research_timeout_s": 10})).unwrap();
+    scene.config.citation.insert("max_parallel_requests".to_owned(), json!(8));
+    let played = scene
+        .role("reporter", [report(&claims.join(" "))])
+        .always("verifier", slow.clone())
+        .always("quick_verifier", slow)
+        .ask(verified())
+        .await;
+    assert!(played.seconds() < 10.0, "{}", played.seconds());
+    let output = &played.result.output;
+    assert_eq!(output.research_outcome, ResearchOutcome::TimeoutPartial);
+    assert_eq!(output.warnings, ["the claims of the report were not verified"]);
+    assert!(output.audit.is_some() && output.claims.is_empty());
 }
 
 #[tokio::test]

@@ -73,7 +73,7 @@ fn late() -> Scene {
 #[tokio::test]
 async fn every_event_of_the_specification_happens() {
     let plain = light(Library::tea());
-    let asked = [
+    let asked = vec![
         plain.ask("How long do teas steep?").await,
         decided().ask("How long do teas steep?").await,
         skipped().ask("How long do teas steep?").await,
@@ -81,7 +81,7 @@ async fn every_event_of_the_specification_happens() {
         answered_at_once().ask("How many farms has Kenya?").await,
         late().ask(web("How long is green?")).await,
     ];
-    let mut events = told(asked.into());
+    let mut events = told(asked);
     let mut kept = light(Library::tea());
     let (system, _) = kept.system();
     let session = Session { thread: Some(thread(&store())), ..kept.session() };

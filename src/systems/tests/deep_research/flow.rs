@@ -97,6 +97,17 @@ async fn a_question_of_fact_is_researched_though_the_coordinator_answers_it() {
     }
 }
 
+#[tokio::test]
+async fn a_direct_answer_links_only_what_is_known() {
+    let answer = "Hello! Read [this](https://evil.example/x) or https://evil.example/y first.";
+    let greeting = json!({
+        "is_simple_query": true, "complexity": "simple", "direct_response": answer,
+    });
+    let played = Scene::new(&json!({})).role("coordinator", [greeting]).ask("Hello!").await;
+    assert_eq!(played.result.output.answer, "Hello! Read this or first.");
+    assert_eq!(played.result.output.links_removed, 2);
+}
+
 /// DR-02 of `docs/systems/deep-research.md`.
 #[tokio::test]
 async fn a_coordinator_that_cannot_be_read_leaves_a_moderate_question() {

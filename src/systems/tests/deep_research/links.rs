@@ -43,6 +43,21 @@ fn code_is_left_as_it_is() {
 }
 
 #[test]
+fn what_only_looks_like_code_is_held_to_the_sources() {
+    for text in [
+        "```pip install tea```\nSee https://evil.example/x now.\n",
+        "    ```\nSee https://evil.example/x now.\n    ```\n",
+        "```\nSee https://evil.example/x now.\n",
+        "Escaped \\` is https://evil.example/x no code \\` at all.\n",
+        "One `` two https://evil.example/x ` three.\n",
+    ] {
+        let report = LinkedReport::new(text, &sources());
+        assert!(!report.text.contains("evil.example"), "{}", report.text);
+        assert_eq!(report.removed, 1, "{text}");
+    }
+}
+
+#[test]
 fn a_known_page_keeps_its_number_and_gains_what_it_lacked() {
     let mut known = sources();
     let found = ResearchSource {

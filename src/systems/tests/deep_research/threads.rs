@@ -86,6 +86,27 @@ async fn a_page_of_an_earlier_question_is_cited_as_known_before() {
     assert!(!second.library.called().iter().any(|call| call.starts_with("read")));
 }
 
+#[tokio::test]
+async fn a_page_that_could_not_be_read_is_read_for_the_next_question() {
+    let store = store();
+    let mut first = light(Library { is_unreadable: true, ..Library::tea() });
+    let (system, _) = first.system();
+    let session = Session { thread: Some(thread(&store)), ..first.session() };
+    let asked = Box::pin(system.ask(unverified("How long do teas steep?"), session));
+    let failed = in_time(&first.clock, asked).await.unwrap();
+    assert!(failed.output.sources.iter().all(|source| source.content.is_empty()));
+
+    let mut second = light(Library::tea());
+    let (system, _) = second.system();
+    let session = Session { thread: Some(thread(&store)), ..second.session() };
+    let asked = Box::pin(system.ask(unverified("How long do teas steep?"), session));
+    let read = in_time(&second.clock, asked).await.unwrap();
+    let is_read = |source: &ResearchSource| {
+        !source.content.is_empty() && source.error_reason.is_none() && !source.was_known
+    };
+    assert!(read.output.sources.iter().any(is_read), "{:?}", read.output.sources);
+}
+
 /// DR-35 of `docs/systems/deep-research.md`.
 #[tokio::test]
 async fn a_lost_research_goes_on_without_a_step_or_a_page_twice() {
