@@ -176,9 +176,9 @@ fn ticks(text: &str) -> usize {
 /// assert_eq!(code_span("`a``"), None);
 /// ```
 pub fn code_span(text: &str) -> Option<usize> {
-    let own = ticks(text);
+    let own = Some(ticks(text)).filter(|own| *own > 0)?;
     let mut at = own;
-    while own > 0 {
+    loop {
         at += text.get(at..)?.find('`')?;
         let size = ticks(text.get(at..)?);
         at += size;
@@ -186,7 +186,6 @@ pub fn code_span(text: &str) -> Option<usize> {
             return Some(at);
         }
     }
-    None
 }
 
 /// The opening bracket that belongs to a closing one after this text.

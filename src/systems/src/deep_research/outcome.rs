@@ -1,6 +1,6 @@
 //! The output of a question.
 
-use antiphon_citation::{AuditReport, CitationSummary, Claim, Reference};
+use antiphon_citation::{AuditReport, CitationResult, CitationSummary, Claim, Reference};
 use antiphon_core::Fault;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -101,7 +101,7 @@ pub(super) fn conclude(finished: &mut Finished<'_, DeepResearch>) -> Conclusion<
     // A report that was cut short has claims that nobody has verified.
     let cited = state.citation.is_finished().then(|| state.citation.result());
     let audit = cited.as_ref().map(|it| it.audit.clone());
-    if cited.as_ref().is_some_and(|it| it.is_cut_short()) && !state.final_report.is_empty() {
+    if cited.as_ref().is_some_and(CitationResult::is_cut_short) && !state.final_report.is_empty() {
         state.warnings.push(UNVERIFIED.to_owned());
     }
     let cited = cited.filter(|_| outcome == Outcome::Answered);
