@@ -30,7 +30,8 @@ impl DocumentedEvents {
     /// Each event is documented, and so are its fields.
     pub(crate) fn check<'e>(&self, events: impl IntoIterator<Item = (&'e str, &'e Json)>) {
         for (name, data) in events {
-            let fields = self.0.get(name).unwrap_or_else(|| panic!("no page has: {name}"));
+            assert!(self.0.contains_key(name), "no page has: {name}");
+            let Some(fields) = self.0.get(name) else { continue };
             for key in keys(data).filter(|_| !fields.is_empty()) {
                 assert!(fields.contains(key), "no page has a field of {name}: {key}");
             }
