@@ -15,6 +15,7 @@ use crate::numeric::{NumberStatus, check_numbers};
 use crate::quotation::missing_quotations;
 use crate::report::CitedReport;
 use crate::result::Reference;
+use crate::sentence::sentences;
 use crate::source::{CitedSource, PageOrigin};
 use crate::verdict::Verdict;
 use crate::word::{content_words, is_ideograph, share};
@@ -262,9 +263,29 @@ impl<'a> Auditor<'a> {
         }
     }
 
+    /// Quotations of more than one sentence: no sentence has both of their marks.
+    fn long_quotations(&mut self) {
+        let text = &self.subject.report.text;
+        for block in blocks(text) {
+            if !matches!(block.kind, BlockKind::Paragraph | BlockKind::Item) {
+                continue;
+            }
+            let content = block.content.of(text).unwrap_or_default();
+            let within: Vec<&str> =
+                sentences(content).into_iter().filter_map(|span| span.of(content)).collect();
+            for quotation in missing_quotations(content, &texts(self.subject.sources)) {
+                if !within.iter().any(|sentence| sentence.contains(&quotation)) {
+                    let detail = format!("no source says: {quotation}");
+                    self.breaks(AuditRule::QuotationInPage, content, detail);
+                }
+            }
+        }
+    }
+
     /// Numbers and quotations of sentences without a citation.
     fn uncited(&mut self) {
         self.headings();
+        self.long_quotations();
         let text = &self.subject.report.text;
         let keyed: Vec<_> = self
             .subject

@@ -26,7 +26,12 @@ pub(crate) fn quotations(sentence: &str) -> Vec<&str> {
             continue;
         }
         let mut rest = sentence;
-        while let Some((_, after)) = rest.split_once(open) {
+        while let Some((before, after)) = rest.split_once(open) {
+            // A mark of inches opens nothing.
+            if open == close && before.ends_with(|sign: char| sign.is_ascii_digit()) {
+                rest = after;
+                continue;
+            }
             let Some((inner, next)) = after.split_once(close) else { break };
             if words(inner).len() >= WORDS && !found.contains(&inner) {
                 found.push(inner);

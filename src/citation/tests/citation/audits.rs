@@ -112,6 +112,12 @@ fn each_promise_that_is_broken_is_named() {
         assert_eq!(found.len(), 1, "{heading}: {found:?}");
     }
     assert_eq!(violations(|report, _, _, _| report.text.push_str("\n\n# 3 reasons")), []);
+    let long =
+        "\n\nIts head said: “We lied to all customers. We will lie to them again.” So it was.";
+    assert_eq!(violations(|report, _, _, _| report.text.push_str(long)), [QuotationInPage]);
+    let inches = "\n\nIt fits a wide 5\" pipe of steel. The \"green\" one is another.";
+    let found = violations(|report, _, _, _| report.text.push_str(inches));
+    assert!(!found.contains(&QuotationInPage), "{found:?}");
     let refuted =
         violations(|report, _, _, _| report.claims[0].verdict = Some(Verdict::Contradicted));
     assert_eq!(refuted, [ContradictionRemoved]);
