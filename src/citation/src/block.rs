@@ -41,7 +41,8 @@ pub struct TextBlock {
 /// assert_eq!(found[0].kind, BlockKind::Heading(1));
 /// ```
 pub fn blocks(text: &str) -> Vec<TextBlock> {
-    let mut reader = BlockReader { text, found: Vec::new(), fence: None, is_open: false };
+    let mut reader =
+        BlockReader { text, found: Vec::new(), fence: None, unclosed: Vec::new(), is_open: false };
     let mut start = 0;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     for (place, line) in lines.iter().enumerate() {
@@ -57,6 +58,8 @@ struct BlockReader<'t> {
     found: Vec<TextBlock>,
     /// The signs that close the code that is open.
     fence: Option<(char, usize)>,
+    /// The signs of fences that nothing closes: no later line has to be looked at again.
+    unclosed: Vec<(char, usize)>,
     /// Whether the next line may continue the last block.
     is_open: bool,
 }
@@ -75,8 +78,7 @@ impl BlockReader<'_> {
             self.is_open = false;
             return;
         }
-        // What is never closed is no code: it would hide the rest of the text from all checks.
-        if let Some(open) = fence(line).filter(|open| rest.iter().any(|line| closes(line, *open))) {
+        if let Some(open) = fence(line).filter(|open| self.is_closed(*open, rest)) {
             self.fence = Some(open);
             return self.put(BlockKind::Code, span, 0);
         }
@@ -98,6 +100,20 @@ impl BlockReader<'_> {
             let quote = line.len() - line.trim_start_matches([' ', '>']).len();
             self.put(BlockKind::Paragraph, span, quote);
         }
+    }
+
+    /// Whether a fence is closed. What is not is no code: it would hide the rest of the text from
+    /// all checks.
+    fn is_closed(&mut self, (sign, length): (char, usize), rest: &[&str]) -> bool {
+        let is_known = |(own, least): &(char, usize)| *own == sign && length >= *least;
+        if self.unclosed.iter().any(is_known) {
+            return false;
+        }
+        let is_closed = rest.iter().any(|line| closes(line, (sign, length)));
+        if !is_closed {
+            self.unclosed.push((sign, length));
+        }
+        is_closed
     }
 
     fn row(&mut self, span: TextSpan, bare: &str, next: &str) {

@@ -92,6 +92,12 @@ fn what_only_looks_like_code_is_checked() {
 }
 
 #[test]
+fn many_fences_that_nothing_closes_cost_no_more_than_one() {
+    let text = "~~~a\n".repeat(200_000);
+    assert_eq!(blocks(&text).len(), 1, "a paragraph");
+}
+
+#[test]
 fn pages_behind_a_wall_are_no_good_sources() {
     assert!(page_score("Subscribe to continue reading this article about tea.") < 0.5);
     assert!(page_score("Abstract. We study tea.") < 0.5);

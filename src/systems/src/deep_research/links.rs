@@ -48,8 +48,8 @@ impl LinkedReport {
         let mut rest = line;
         while let Some(sign) = rest.chars().next() {
             let taken = match sign {
-                '\\' if rest.starts_with("\\`") => {
-                    self.text.push_str("\\`");
+                '\\' if rest.starts_with("\\`") || rest.starts_with("\\\\") => {
+                    self.text.push_str(rest.get(..2).unwrap_or_default());
                     Some(2)
                 }
                 '`' => Some(self.add_code(rest)),

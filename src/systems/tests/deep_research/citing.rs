@@ -1,5 +1,6 @@
 //! Reports whose claims are verified.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_citation::Verdict;
@@ -189,6 +190,35 @@ async fn a_search_for_a_fact_has_less_time_than_one_of_a_step() {
         let summary = played.result.output.verification_summary.as_ref().unwrap();
         assert_eq!(summary.external_searches, 1);
     }
+}
+
+#[tokio::test]
+async fn a_fact_is_searched_with_the_next_tool_only_if_the_one_before_finds_nothing() {
+    let fact = "search Green tea steeps for an age.";
+    let asked = |library: &Library| library.called().iter().filter(|it| *it == fact).count();
+    let page = ("https://age.example/", "An age of kettles.");
+    for (first, calls) in [(Library::of(&[]), [1, 1]), (Library::of(&[page]), [1, 0])] {
+        let mut scene = weak_claim(light(first));
+        let second = Arc::new(Library::tea());
+        scene.second = Some(Arc::clone(&second));
+        let played = scene.ask(verified()).await;
+        assert_eq!(played.result.outcome, Outcome::Answered, "{:?}", played.result.output.errors);
+        assert_eq!([asked(&played.library), asked(&second)], calls);
+    }
+}
+
+#[tokio::test]
+async fn a_page_with_two_addresses_is_read_once_for_a_fact() {
+    let mut library = Library::tea();
+    for url in ["https://age.example/kettles", "https://age.example/kettles/?utm_source=x"] {
+        library.pages.insert(url.to_owned(), "An age of kettles lasts.".to_owned());
+    }
+    let played = weak_claim(light(library)).ask(verified()).await;
+    let reads = played.library.called();
+    let reads: Vec<_> = reads.iter().filter(|it| it.starts_with("read https://age")).collect();
+    assert_eq!(reads, ["read https://age.example/kettles"]);
+    let sources = &played.result.output.sources;
+    assert_eq!(sources.iter().filter(|it| it.url.contains("age.example")).count(), 1);
 }
 
 #[tokio::test]

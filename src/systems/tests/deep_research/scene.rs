@@ -172,6 +172,8 @@ pub(crate) struct Scene {
     branches: Vec<ScriptBranch>,
     pub(crate) shown: Option<(&'static str, &'static str)>,
     pub(crate) onlooker: Arc<ChunkWatcher>,
+    /// What a second tool searches, if there is one.
+    pub(crate) second: Option<Arc<Library>>,
     /// A role with a time-out of its own.
     pub(crate) timeout: Option<(&'static str, Duration)>,
     /// The name of the model, which tells its tier.
@@ -235,6 +237,7 @@ impl Scene {
             library: Arc::new(library),
             branches: Vec::new(),
             shown: None,
+            second: None,
             timeout: None,
             model_name: "test:scripted",
             onlooker: Arc::default(),
@@ -267,10 +270,12 @@ impl Scene {
     pub(crate) fn system(&mut self) -> (SystemRunner<DeepResearch>, Arc<ScriptedModel>) {
         let model = ScriptedModel::new::<&str>([]).named(self.model_name);
         let model = Arc::new(self.branches.drain(..).fold(model, ScriptedModel::branch));
-        let tools = [
+        let mut tools = vec![
             LibraryTool::open("web_search", "query", &self.library),
             LibraryTool::open("read_page", "url", &self.library),
         ];
+        let second = self.second.iter();
+        tools.extend(second.map(|second| LibraryTool::open("other_search", "query", second)));
         let asked: Arc<dyn Model> = match self.shown {
             Some((role, beginning)) => {
                 Arc::new(CutOffModel { script: model.clone(), role, beginning })
