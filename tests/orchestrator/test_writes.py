@@ -5,9 +5,20 @@ from __future__ import annotations
 import copy
 import operator
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NewType, TypedDict
+from typing import (  # noqa: UP035 - `List` of older code
+    Annotated,
+    Any,
+    Generic,
+    List,
+    Literal,
+    NamedTuple,
+    NewType,
+    TypedDict,
+    TypeVar,
+)
 
 import pytest
 
@@ -144,9 +155,39 @@ class Part(TypedDict, total=False):
 
 
 UserId = NewType("UserId", int)
+Positive = NewType("Positive", Annotated[int, "above zero"])
+T = TypeVar("T")
+
+
+class Point(NamedTuple, Generic[T]):
+    x: T
+    y: T
+
+
+class Grid(list[list[T]], Generic[T]):
+    """A list of rows."""
+
+
+class TypeAliasType:
+    """What ``type Json = list[Json] | int`` makes, with Python 3.12."""
+
+    @property
+    def __value__(self) -> Any:
+        return list[Json] | int
+
+
+Json: Any = TypeAliasType()
+
+
+class Four(TypedDict, total=False):
+    a: int
+    b: int
+    c: int
+    d: int
 
 
 class Nested(TypedDict, total=False):
+    four: Four
     maybe: list[int] | None
     many: tuple[int, ...]
     pair: tuple[int, str]
@@ -161,6 +202,17 @@ class Nested(TypedDict, total=False):
     ids: set[UserId]
     names: Sequence[str]
     stream: Iterable[int]
+    anything: Any
+    things: list[Any]
+    details: dict[str, Any]
+    bare: Annotated[list, append]  # type: ignore[type-arg]
+    older: Annotated[List, append]  # type: ignore[type-arg]  # noqa: UP006
+    several: tuple[int, *tuple[str, ...]]
+    point: Point[int]
+    square: Grid[int]
+    positive: Positive
+    json: Json
+    default: defaultdict[str, int]
 
 
 @pytest.mark.parametrize(
@@ -186,6 +238,10 @@ class Nested(TypedDict, total=False):
         ),
         ({"ids": {"x"}}, "item 0 of the key `ids` must be int: 'x'"),
         ({"names": ["a", 3]}, "item 1 of the key `names` must be str: 3"),
+        ({"point": (1, 2)}, "the key `point` must be Point: tuple"),
+        ({"positive": "x"}, "the key `positive` must be int: 'x'"),
+        ({"json": [1, ["x"]]}, "item 0 of item 1 of the key `json` must be list or int: 'x'"),
+        ({"default": defaultdict(None, a="x")}, "entry 'a' of the key `default` must be int: 'x'"),
     ],
 )
 def test_what_stands_inside_of_a_value_is_checked(update: Any, naming: str) -> None:
@@ -209,12 +265,32 @@ def test_what_stands_inside_of_a_value_is_checked(update: Any, naming: str) -> N
         {"ids": {1}},
         {"names": ("a", "b")},
         {"grid": [[True]]},
+        {"anything": object()},
+        {"things": [1, "a", None]},
+        {"details": {"a": object()}},
+        {"several": (1, "a", "b")},
+        {"point": Point(1, 2)},
+        {"square": Grid([[1]])},
+        {"positive": 1},
+        {"json": [1, [2, [3]]]},
     ],
 )
 def test_values_that_fit_their_hints_are_taken(update: Any) -> None:
     team = Orchestrator([Returns(lambda _, __: update)], state=Nested)
     (key,) = update
     assert dict(team.run("q").state)[key] == update[key]
+
+
+@pytest.mark.parametrize("key", ["bare", "older"])
+def test_a_list_without_a_type_takes_any_element(key: str) -> None:
+    team = Orchestrator([Returns(lambda _, __: {key: object})], state=Nested)
+    assert dict(team.run("q").state)[key] == [object]
+
+
+def test_the_first_wrong_field_is_named_in_each_process() -> None:
+    wrong = {"four": dict.fromkeys("dcba", "x")}
+    with pytest.raises(StateError, match=r"^field `a` of the key `four`"):
+        Orchestrator([Returns(lambda _, __: wrong)], state=Nested).run("q")
 
 
 def test_an_iterator_is_not_consumed_by_the_check() -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _READABLE = (list, tuple, set, frozenset, collections.deque)
 """Containers whose elements can be read more than once; iterators are left alone."""
+_CONTAINERS = (*_READABLE, dict, collections.defaultdict, collections.OrderedDict)
+"""Classes whose arguments are the types of their parts; those of other classes may be anything."""
 _DEEPEST = 64
 """Nesting to which values are read, so that one that contains itself ends."""
 _LONGEST = 80
@@ -57,7 +59,9 @@ _PartCheck = Callable[[Any, int], Mismatch | None]
 
 def matcher_of(hint: Any) -> Matcher | None:
     """The check of a type hint; ``None`` if any value fits, or classes cannot tell."""
-    hint = _resolved(hint)
+    hint = _plain(hint)
+    if type(hint).__name__ == "TypeAliasType":
+        return _Alias(hint)
     if is_union(hint):
         options = [matcher_of(part) for part in typing.get_args(hint)]
         known = [option for option in options if option is not None]
@@ -92,13 +96,13 @@ def _bounded(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _resolved(hint: Any) -> Any:
-    """The type that an alias (``type X = …``) or a ``NewType`` stands for."""
+def _plain(hint: Any) -> Any:
+    """The type that a ``NewType`` stands for, without the metadata of ``Annotated``."""
     while True:
-        if type(hint).__name__ == "TypeAliasType":
-            hint = hint.__value__
-        elif isinstance(hint, typing.NewType):
+        if isinstance(hint, typing.NewType):
             hint = hint.__supertype__
+        elif hasattr(hint, "__metadata__"):
+            hint = hint.__origin__
         else:
             return hint
 
@@ -108,7 +112,8 @@ def _kinds(hint: Any) -> tuple[type, ...] | None:
     kind = type(None) if hint is None else typing.get_origin(hint) or hint
     if typing.is_typeddict(kind):
         return (dict,)
-    if not isinstance(kind, type) or kind is object or getattr(kind, "_is_protocol", False):
+    # Of `Any` there are no instances, and it is a class.
+    if kind in (Any, object) or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
         return None
     if hasattr(kind, "__get_pydantic_core_schema__") and not is_model(kind):
         return None  # such as `EmailStr`, whose values are plain strings
@@ -151,6 +156,24 @@ class _Literal:
         return Mismatch((), _bounded(names), described(value))
 
 
+class _Alias:
+    """What an alias (``type X = …``) stands for; it is read when needed, as it may name itself."""
+
+    exact: frozenset[type] = frozenset()
+
+    def __init__(self, alias: Any) -> None:
+        self._alias = alias
+        self._inner: Matcher | None = None
+        self._is_read = False
+
+    def mismatch(self, value: Any, depth: int = 0) -> Mismatch | None:
+        if not self._is_read:
+            self._inner, self._is_read = matcher_of(self._alias.__value__), True
+        if self._inner is None or depth > _DEEPEST:
+            return None
+        return self._inner.mismatch(value, depth + 1)
+
+
 class _Union:
     """What one of several hints says."""
 
@@ -176,7 +199,8 @@ def _part_check(hint: Any) -> _PartCheck | None:
     args = typing.get_args(hint)
     if typing.is_typeddict(kind):
         return _Fields(kind)
-    if not args or not isinstance(kind, type):
+    is_container = kind in _CONTAINERS or getattr(kind, "__module__", "") == "collections.abc"
+    if not args or not is_container or any(map(_is_unpacked, args)):
         return None
     if issubclass(kind, tuple) and args[-1] is not ...:
         return _Positions([matcher_of(arg) for arg in args])
@@ -186,6 +210,12 @@ def _part_check(hint: Any) -> _PartCheck | None:
     if keys is None or not issubclass(kind, collections.abc.Collection):
         return None
     return _Elements(keys)
+
+
+def _is_unpacked(argument: Any) -> bool:
+    """Whether an argument stands for several: ``*tuple[int, ...]``."""
+    is_starred = getattr(argument, "__unpacked__", False)
+    return is_starred or typing.get_origin(argument) is typing.Unpack
 
 
 class _Elements:
@@ -240,7 +270,9 @@ class _Fields:
         if self._fields is None:
             self._fields = {name: matcher_of(hint) for name, hint in _hints(self._kind).items()}
         fields = self._fields
-        present = ((f"field `{name}`", fields[name], value[name]) for name in fields & value.keys())
+        present = (
+            (f"field `{name}`", fields[name], value[name]) for name in fields if name in value
+        )
         return _first(present, depth)
 
 

@@ -48,7 +48,7 @@ class ValueTypes:
             StateError: a value, or an element of one, does not fit (``write_mistyped``).
         """
         matchers = self._whole if whole else self._written
-        for name in values.keys() & matchers.keys():
+        for name in filter(matchers.__contains__, values):
             value, is_whole = values[name], whole
             if isinstance(value, Overwrite):
                 value, is_whole = value.value, True
@@ -79,5 +79,5 @@ def _element(hint: Any) -> Any:
     """The type of a list's elements."""
     for part in typing.get_args(hint) if is_union(hint) else (hint,):
         if typing.get_origin(part) is list:
-            return typing.get_args(part)[0]
+            return next(iter(typing.get_args(part)), Any)
     return Any
