@@ -39,7 +39,12 @@ fn main() {
     let task = best(WIDTH * ROUNDS, || drive(&fanned(), ROUNDS, &Route::Follow));
     println!("task: fan-out to {WIDTH} nodes and back       {task:7.1} ns");
     let sends = (0..WIDTH).map(|item| {
-        Destination::Send(Send { node: "leaf".into(), input: item.into(), timeout: None })
+        Destination::Send(Send {
+            node: "leaf".into(),
+            input: item.into(),
+            timeout: None,
+            limit: None,
+        })
     });
     let scatter = Route::Also(sends.collect());
     let task = best(WIDTH * ROUNDS, || drive(&sent(), ROUNDS, &scatter));

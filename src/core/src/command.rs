@@ -64,8 +64,10 @@ pub struct Send<V> {
     pub node: Arc<str>,
     /// The input, in place of the state.
     pub input: V,
-    /// Overrides the node's own time-out.
+    /// Overrides the node's own time-out of an attempt.
     pub timeout: Option<Duration>,
+    /// How long all attempts together may take; each keeps its time-out.
+    pub limit: Option<Duration>,
 }
 
 /// The choices of one router call; nearly always one.

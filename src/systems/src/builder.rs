@@ -108,8 +108,6 @@ pub(crate) struct CodeTable<S: System> {
     /// What the replies of roles that are code are read by.
     pub(crate) parsers: BTreeMap<Arc<str>, CompiledSchema>,
     pub(crate) routers: Vec<RouterCode>,
-    /// The time-outs of roles that have one.
-    pub(crate) timeouts: BTreeMap<Arc<str>, Duration>,
 }
 
 impl<S: System> fmt::Debug for SystemBuilder<S> {
@@ -127,7 +125,6 @@ impl<S: System> SystemBuilder<S> {
             roles: BTreeMap::new(),
             parsers: BTreeMap::new(),
             routers: Vec::new(),
-            timeouts: BTreeMap::new(),
         };
         let defaults = RoleDefaults { temperature: None, max_reasks: 1, tool_timeout: None };
         let roles = roles.clone();
@@ -190,9 +187,6 @@ impl<S: System> SystemBuilder<S> {
                 (NodeWork::Agent(Arc::new(self.agent(model, &node)?)), model.policy.clone())
             }
         };
-        if let Some(timeout) = policy.timeout {
-            self.table.timeouts.insert(name.into(), timeout);
-        }
         self.graph.add_node(Node { name: name.into(), work, policy });
         self.table.roles.insert(name.into(), node);
         Ok(self)

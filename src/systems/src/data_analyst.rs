@@ -125,7 +125,7 @@ impl System for DataAnalyst {
     }
 
     fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault> {
-        graph::build(self, graph)
+        graph::build(&self.config, graph)
     }
 
     fn open(&self, _: &Arc<AgentRequest>, session: &Session) -> AnalystRun {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_core::agent::AgentResult;
-use antiphon_core::command::{Destination, Destinations, Send as Sent, Update};
+use antiphon_core::command::{Destinations, Update};
 use antiphon_core::graph::Graph;
 use antiphon_core::reply::{ReplyParser, UnreadableReply, Violation};
 use antiphon_core::rules::{NoRules, ReducerSite, Rules};
@@ -146,17 +146,7 @@ impl<S: System> Host for SystemHost<S> {
             let message = format!("the system has no router with the number: {router}");
             Fault::new(FaultCode::HostIncomplete, message)
         })?;
-        let mut found = code(&StateView(view))?;
-        for destination in &mut found {
-            // What is left of the time of a question is no reason to wait longer for a role than
-            // its owner allows.
-            if let Destination::Send(Sent { node, timeout: Some(left), .. }) = destination
-                && let Some(own) = self.code.timeouts.get(node)
-            {
-                *left = (*left).min(*own);
-            }
-        }
-        Ok(found)
+        code(&StateView(view))
     }
 
     fn reduce(

@@ -179,5 +179,5 @@ pub fn fan_out(node: &str, inputs: impl IntoIterator<Item = Json>) -> Destinatio
 
 /// Starts one task of a node with this input.
 pub fn sent_to(node: &str, input: Json) -> Destination<Json> {
-    Destination::Send(Sent { node: node.into(), input, timeout: None })
+    Destination::Send(Sent { node: node.into(), input, timeout: None, limit: None })
 }

@@ -167,6 +167,7 @@ pub(crate) fn send(send: &Send, py: Python<'_>) -> PyResult<CoreSend<Object>> {
         node: Arc::from(send.node.as_str()),
         input: Object(send.arg.clone_ref(py)),
         timeout: send.timeout.map(|timeout| seconds("timeout", timeout)).transpose()?,
+        limit: None,
     })
 }
 

@@ -164,6 +164,6 @@ impl<V> TaskRecord<V> {
         self.extra = None;
         self.extra().handles = Some((failed, fault));
         self.attempt = 0;
-        self.timeout = None;
+        (self.timeout, self.limit) = (None, None);
     }
 }

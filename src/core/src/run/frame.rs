@@ -64,6 +64,8 @@ pub(super) struct TaskRecord<V> {
     /// The index of the send that led to it.
     pub(super) send: Option<u32>,
     pub(super) timeout: Option<Duration>,
+    /// The time of all attempts together.
+    pub(super) limit: Option<Duration>,
     pub(super) attempt: u32,
     pub(super) serial: u64,
     pub(super) status: TaskStatus<V>,
@@ -238,6 +240,7 @@ impl<V> TaskRecord<V> {
             input,
             send: None,
             timeout: None,
+            limit: None,
             attempt: 0,
             serial: 0,
             status: TaskStatus::Void,
@@ -253,7 +256,7 @@ impl<V> TaskRecord<V> {
         self.node = node;
         self.input = TaskInput::State;
         self.send = None;
-        self.timeout = None;
+        (self.timeout, self.limit) = (None, None);
         self.attempt = 0;
         self.status = TaskStatus::Void;
         self.extra = None;
@@ -273,7 +276,7 @@ impl<V> TaskRecord<V> {
     {
         let TaskInput::Sent(input) = &self.input else { return None };
         let node = graph.node_name(Some(self.planned_node()));
-        Some(Send { node, input: input.clone(), timeout: self.timeout })
+        Some(Send { node, input: input.clone(), timeout: self.timeout, limit: self.limit })
     }
 
     pub(super) fn extra(&mut self) -> &mut TaskExtras<V> {

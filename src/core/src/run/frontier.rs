@@ -28,6 +28,7 @@ pub(super) struct ResolvedSend<V> {
     pub(super) node: NodeId,
     pub(super) input: V,
     pub(super) timeout: Option<Duration>,
+    pub(super) limit: Option<Duration>,
 }
 
 /// A resolved target of a task.
@@ -145,7 +146,7 @@ impl<V: Clone> Frontier<V> {
         }
         let sent = |sent: Send<V>| {
             let node = graph.node_id(&sent.node)?;
-            Some(ResolvedSend { node, input: sent.input, timeout: sent.timeout })
+            Some(ResolvedSend { node, input: sent.input, timeout: sent.timeout, limit: sent.limit })
         };
         frontier.sends = sends.into_iter().filter_map(sent).collect();
         for (place, sources) in arrived {
@@ -168,6 +169,7 @@ impl<V: Clone> Frontier<V> {
             node: graph.node_name(Some(sent.node)),
             input: sent.input.clone(),
             timeout: sent.timeout,
+            limit: sent.limit,
         };
         let arrived = self.arrived.iter().zip(graph.joins()).enumerate();
         let arrived = arrived.filter(|(_, (arrived, _))| arrived.count > 0);

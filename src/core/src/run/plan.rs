@@ -95,6 +95,7 @@ impl<V: Value> Run<V> {
         if node.policy.is_limited() && record.budget().is_none() {
             record.limit(&node.policy.limits, now);
         }
+        record.start_limit(now);
         record.deadline = record.expires();
         self.queue.watches |= node.policy.idle.is_some();
         if !(self.queue.queues() && matches!(node.work, NodeWork::Call)) {
@@ -217,6 +218,7 @@ impl<V: Value> Frame<V> {
         records.extend(sends.map(|(index, sent)| TaskRecord {
             send: Some(index),
             timeout: sent.timeout,
+            limit: sent.limit,
             ..TaskRecord::new(sent.node, TaskInput::Sent(sent.input))
         }));
     }
@@ -246,6 +248,15 @@ impl<V> TaskRecord<V> {
         let extra = self.extra();
         extra.expires = limits.wall_time.map(|limit| now + limit);
         extra.budget = Some(Budget::new(limits.clone()));
+    }
+
+    /// Starts the time of all attempts of a task that was sent with one.
+    fn start_limit(&mut self, now: Time) {
+        let until = self.limit.filter(|_| self.attempt == 1).map(|limit| now + limit);
+        if until.is_some() {
+            let extra = self.extra();
+            extra.expires = earlier(extra.expires, until);
+        }
     }
 }
 

@@ -330,6 +330,7 @@ fn route<V>(
                 node,
                 input: send.input,
                 timeout: send.timeout,
+                limit: send.limit,
             })),
             _ if graph.semantics().lenient => Ok(ResolvedRoute::Lost(send.node)),
             _ => Err(undeclared(graph, from, branch, &send.node)),

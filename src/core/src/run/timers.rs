@@ -143,7 +143,17 @@ impl<V: Value> Run<V> {
     /// The fault of a task whose deadline has passed: a time-out, or an exhausted budget.
     pub(super) fn deadline_fault(&mut self, scope: u32, slot: u32) -> Fault {
         let now = self.queue.log.now;
-        let record = self.scopes.record(scope, slot);
+        let Some(frame) = self.scopes.frame_mut(scope) else {
+            return self.timeout_fault(scope, slot);
+        };
+        let record = frame.records.get_mut(slot as usize);
+        let node = record.as_ref().and_then(|record| frame.graph.node(record.node));
+        let own = node.and_then(|node| node.policy.limits.wall_time);
+        // The limit of a task that was sent stays over, so that no attempt follows.
+        let is_of_send = |record: &&mut TaskRecord<V>| {
+            record.sent_limit(now).is_some_and(|limit| own.is_none_or(|own| limit <= own))
+        };
+        let record = record.filter(|record| !is_of_send(record));
         match record.and_then(|record| record.extra().expires.take_if(|at| *at <= now)) {
             Some(_) => exhausted(BudgetDimension::WallTime),
             None => self.timeout_fault(scope, slot),
@@ -155,7 +165,8 @@ impl<V: Value> Run<V> {
         let frame = self.scopes.frame(scope);
         let record = frame.and_then(|frame| frame.records.get(slot as usize));
         let node = record.zip(frame).and_then(|(record, frame)| frame.graph.node(record.node));
-        let run = record.and_then(|record| record.timeout);
+        let now = self.queue.log.now;
+        let run = record.and_then(|record| record.sent_limit(now).or(record.timeout));
         let run = run.or_else(|| node.and_then(|node| node.policy.timeout));
         let idle = node.and_then(|node| node.policy.idle).map(|idle| idle.limit);
         let silent = record.is_some_and(TaskRecord::is_silent);
@@ -225,6 +236,11 @@ impl<V> TaskRecord<V> {
 
     fn watch(&self) -> Option<&IdleWatch> {
         self.extra.as_ref()?.watch.as_ref()
+    }
+
+    /// The limit of all attempts that it was sent with, once that has passed.
+    fn sent_limit(&self, now: Time) -> Option<Duration> {
+        self.limit.filter(|_| self.expires().is_some_and(|at| at <= now))
     }
 
     /// Whether its idle time-out has passed.

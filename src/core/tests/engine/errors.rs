@@ -97,6 +97,7 @@ fn a_handler_gets_what_was_sent_but_not_the_time_out_or_the_answers() {
                 node: "leaf".into(),
                 input: json!(7),
                 timeout,
+                limit: None,
             })])
         })
         .node("leaf", |call| match call.answers().len() {

@@ -50,7 +50,12 @@ fn a_send_may_have_its_own_timeout() {
     let script = Script::new()
         .router(0, |_| {
             let timeout = Some(ms(20));
-            choose([Destination::Send(Send { node: "leaf".into(), input: Value::Null, timeout })])
+            choose([Destination::Send(Send {
+                node: "leaf".into(),
+                input: Value::Null,
+                timeout,
+                limit: None,
+            })])
         })
         .takes("leaf", Duration::from_secs(5));
     let mut driver = scatter(script);

@@ -207,6 +207,39 @@ fn a_node_that_waits_for_its_turn_can_still_run_out_of_what_it_may_spend() {
 }
 
 #[test]
+fn the_limit_of_a_send_holds_for_all_attempts_each_of_which_has_its_time_out() {
+    use antiphon_core::command::{Destination, Send};
+    let mut graph = chain(&["hub"]);
+    let retried = NodePolicy {
+        timeout: Some(ms(40)),
+        retry: Some(RetryPolicy {
+            max_attempts: 10,
+            initial: ms(1),
+            factor: 1.0,
+            jitter: Jitter::None,
+            ..RetryPolicy::default()
+        }),
+        ..NodePolicy::default()
+    };
+    graph.add_node(policy(retried, "leaf"));
+    graph.branch("hub", "go", 0, None);
+    let script = Script::new().never_ends("leaf").router(0, |_| {
+        crate::support::choose([Destination::Send(Send {
+            node: "leaf".into(),
+            input: json!(7),
+            timeout: None,
+            limit: Some(ms(100)),
+        })])
+    });
+    let mut driver = TestDriver::new(&graph.build().unwrap(), script, json!({}), Limits::default());
+    let fault = driver.fails();
+    assert_eq!(driver.now, BEGIN + ms(100), "two attempts of 40 ms, and what is left");
+    assert_eq!(fault.code.as_str(), "node_timeout");
+    assert_eq!(fault.details["timeout"], 0.1);
+    assert_eq!(driver.started.iter().filter(|node| node.starts_with("leaf")).count(), 3);
+}
+
+#[test]
 fn wall_time_leads_to_the_budget_edge_with_a_grace_that_ends_too() {
     let mut graph = chain(&["a"]);
     graph.node("wrap up");

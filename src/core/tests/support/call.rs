@@ -130,7 +130,7 @@ pub(crate) fn name(name: &str) -> Destination<Value> {
 }
 
 pub(crate) fn send(node: &str, input: Value) -> Destination<Value> {
-    Destination::Send(Send { node: node.into(), input, timeout: None })
+    Destination::Send(Send { node: node.into(), input, timeout: None, limit: None })
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is what a router answers")]

@@ -178,7 +178,12 @@ async fn an_agent_of_a_fan_out_keeps_what_was_sent_to_it() {
     let host = TestHost::default()
         .node("plan", |_| async {
             let send = |number| {
-                Destination::Send(Send { node: "own".into(), input: json!(number), timeout: None })
+                Destination::Send(Send {
+                    node: "own".into(),
+                    input: json!(number),
+                    timeout: None,
+                    limit: None,
+                })
             };
             let route = Route::Only((0..3).map(send).collect());
             TaskOutcome::Done(Update { route, ..Update::default() })

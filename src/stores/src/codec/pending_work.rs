@@ -16,6 +16,10 @@ use super::value::ValueCodec;
 use super::writer::ByteWriter;
 use super::{corrupt, misfit, unstorable};
 
+/// The items of a send without a limit, as the first format has it, and with one.
+const SEND: usize = 3;
+const SEND_WITH_LIMIT: usize = 4;
+
 impl ByteWriter {
     pub(super) fn spent(&mut self, spent: &BudgetUsage) {
         let BudgetUsage { supersteps, model_calls, tool_calls, retries, usage } = *spent;
@@ -59,11 +63,14 @@ impl ByteWriter {
         values: &impl ValueCodec<V>,
         send: &Send<V>,
     ) -> Result<(), Fault> {
-        self.array(3);
+        self.array(if send.limit.is_some() { SEND_WITH_LIMIT } else { SEND });
         self.text(&send.node);
         self.value(values, &send.node, &send.input)?;
         let micros = |timeout: Duration| u64::try_from(timeout.as_micros()).unwrap_or(u64::MAX);
         self.optional(send.timeout.map(micros), Self::number);
+        if let Some(limit) = send.limit {
+            self.number(micros(limit));
+        }
         Ok(())
     }
 
@@ -132,16 +139,25 @@ impl ByteReader<'_> {
         Ok(State::of(held))
     }
 
+    /// The items of a send, whose limit is left out if it has none.
+    pub(super) fn send_length(&mut self) -> Result<usize, Fault> {
+        match self.array()? {
+            found @ (SEND | SEND_WITH_LIMIT) => Ok(found),
+            found => Err(corrupt(&format!("found a list of {found} items, expected {SEND}"))),
+        }
+    }
+
     pub(super) fn send<V>(
         &mut self,
         values: &impl ValueCodec<V>,
         names: &GraphNames<'_, V>,
     ) -> Result<Send<V>, Fault> {
-        self.expect_array(3)?;
+        let has_limit = self.send_length()? == SEND_WITH_LIMIT;
         let node = self.node(names)?;
         let input = values.read(self)?;
         let timeout = self.optional(Self::number)?.map(Duration::from_micros);
-        Ok(Send { node: names.graph().node_name(Some(node)), input, timeout })
+        let limit = if has_limit { Some(Duration::from_micros(self.number()?)) } else { None };
+        Ok(Send { node: names.graph().node_name(Some(node)), input, timeout, limit })
     }
 
     pub(super) fn pending_work<V>(

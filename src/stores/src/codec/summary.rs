@@ -190,10 +190,11 @@ impl<'a> ByteReader<'a> {
         self.expect_array(9)?;
         let (mut ready, deferred) = (self.list(Self::text)?, self.list(Self::text)?);
         ready.extend(self.list(|from| {
-            from.expect_array(3)?;
+            let rest = 1..from.send_length()?;
             let node = from.text()?;
-            from.raw()?;
-            from.raw()?;
+            for _ in rest {
+                from.raw()?;
+            }
             Ok(node)
         })?);
         self.raw()?;

@@ -60,8 +60,13 @@ fn writes() -> impl Strategy<Value = Vec<Write<Value>>> {
 
 fn send() -> impl Strategy<Value = Send<Value>> {
     let timeout = prop::option::of((0_u64..1 << 40).prop_map(std::time::Duration::from_micros));
-    (prop::sample::select(&["a", "sub"][..]), values(), timeout)
-        .prop_map(|(node, input, timeout)| Send { node: node.into(), input, timeout })
+    let node = prop::sample::select(&["a", "sub"][..]);
+    (node, values(), timeout.clone(), timeout).prop_map(|(node, input, timeout, limit)| Send {
+        node: node.into(),
+        input,
+        timeout,
+        limit,
+    })
 }
 
 fn pending_work() -> impl Strategy<Value = PendingWork<Value>> {

@@ -67,7 +67,7 @@ fn commits() -> Vec<Commit<Value>> {
         write(6, WriteOp::Merge(json!([2, "slot"]))),
         write(1, WriteOp::Reset),
     ];
-    let send = Send { node: "a".into(), input: json!([1]), timeout: None };
+    let send = Send { node: "a".into(), input: json!([1]), timeout: None, limit: None };
     let pending_work = PendingWork {
         ready: vec![NodeId(1), NodeId(2)].into(),
         sends: vec![send.clone()],

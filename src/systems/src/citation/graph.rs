@@ -115,9 +115,9 @@ fn next<S: CitesSources>(
     let send = |request: &CitationRequest| {
         let is_decomposition = matches!(request.query, CitationQuery::Decompose { .. });
         let most = decomposition.filter(|_| is_decomposition);
-        let timeout = left.into_iter().chain(most).min();
+        let limit = left.into_iter().chain(most).min();
         let node = Arc::from(node_of(&request.query));
-        Destination::Send(Sent { node, input: json!(request), timeout })
+        Destination::Send(Sent { node, input: json!(request), timeout: None, limit })
     };
     Ok(pending.iter().map(send).collect())
 }

@@ -186,8 +186,7 @@ pub(super) fn planner() -> RoleNode<DataAnalyst> {
         begin: |_| {},
         conversation: planning,
         brief: |cx| {
-            let ApiWork { endpoints, documentation, rejected_plans, started, .. } = &cx.state.api;
-            deadline::check(cx, *started)?;
+            let ApiWork { endpoints, documentation, rejected_plans, .. } = &cx.state.api;
             Ok(json!({
                 "question": cx.input().question, "facts": cx.state.context,
                 "endpoints": endpoints, "documentation": documentation,
@@ -199,8 +198,7 @@ pub(super) fn planner() -> RoleNode<DataAnalyst> {
 }
 
 fn planning(cx: &NodeContext<DataAnalyst>) -> Result<Vec<Message>, Fault> {
-    let ApiWork { endpoints, documentation, rejected_plans, started, .. } = &cx.state.api;
-    deadline::check(cx, *started)?;
+    let ApiWork { endpoints, documentation, rejected_plans, .. } = &cx.state.api;
     let instructions = cx.system().resources.instructions("api_planner", "api_planner", &[])?;
     let mut delimited = DelimitedInput::new();
     for (place, endpoint) in endpoints.iter().enumerate() {
@@ -332,7 +330,6 @@ pub(super) fn answerer() -> RoleNode<DataAnalyst> {
         begin: |_| {},
         conversation: |cx| {
             let (work, config) = (&cx.state.api, &cx.system().config);
-            deadline::check(cx, work.started)?;
             let resources = &cx.system().resources;
             let instructions = resources.instructions("api_answerer", "api_answerer", &[])?;
             let plan = work.plan.clone().unwrap_or_default();
@@ -353,7 +350,6 @@ pub(super) fn answerer() -> RoleNode<DataAnalyst> {
         },
         brief: |cx| {
             let work = &cx.state.api;
-            deadline::check(cx, work.started)?;
             let result = body(work, cx.system().config.preview_rows);
             let question = &cx.input().question;
             Ok(json!({"question": question, "result": result, "rejected": work.rejected}))

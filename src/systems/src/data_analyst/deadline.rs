@@ -1,7 +1,6 @@
 //! How long an agent may still work: `agent_timeout_s`, counted from its start, or from where a
 //! question that was stopped goes on.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +14,6 @@ use serde_json::{Value as Json, json};
 use super::DataAnalyst;
 use super::agent_result::AgentError;
 use crate::node::{NodeContext, goto, whole_millis};
-use crate::role::{RoleImplementation, Roles};
 
 /// The label of a branch that leads to the result of an agent.
 const OVER: &str = "over";
@@ -38,62 +36,20 @@ pub(super) fn is_late(cx: &NodeContext<DataAnalyst>, started: u64) -> bool {
     time_left(cx, started).is_zero()
 }
 
-/// Refuses another attempt of a role whose agent has no time left.
-///
-/// # Errors
-/// A `Timeout` fault `node_timeout`.
-pub(super) fn check(cx: &NodeContext<DataAnalyst>, started: u64) -> Result<(), Fault> {
-    if is_late(cx, started) { Err(Fault::new(FaultCode::NodeTimeout, MESSAGE)) } else { Ok(()) }
-}
-
 /// The error of an agent whose time is over.
 pub(super) fn error() -> AgentError {
     AgentError::new("Timeout", MESSAGE)
 }
 
-/// The roles of agents by their nodes, each with the time-out that it has of its own.
-#[derive(Clone)]
-pub(super) struct RoleTimes(Arc<BTreeMap<&'static str, Option<Duration>>>);
-
-impl RoleTimes {
-    /// Reads the time-outs of these nodes, each given with its role.
-    ///
-    /// # Errors
-    /// A role that there is not.
-    pub(super) fn read(roles: &Roles, nodes: &[(&'static str, &str)]) -> Result<Self, Fault> {
-        let own = nodes.iter().map(|(node, role)| {
-            let timeout = match roles.implementation(role)? {
-                RoleImplementation::Code(code) => code.policy().timeout,
-                RoleImplementation::Model(model) => model.policy.timeout,
-            };
-            Ok((*node, timeout))
-        });
-        Ok(Self(Arc::new(own.collect::<Result<_, Fault>>()?)))
+/// Goes to the node of a role, which has what is left of the time of its agent for all attempts;
+/// none begins when nothing is left.
+pub(super) fn to_role(node: &'static str, millis_left: usize) -> Destinations<Json> {
+    if millis_left == 0 {
+        return goto(OVER);
     }
-
-    /// Goes where a label leads. A role gets what is left of the time of its agent, and none begins
-    /// when nothing is left.
-    pub(super) fn go(
-        &self,
-        targets: &[(&'static str, &'static str)],
-        label: &'static str,
-        millis_left: usize,
-    ) -> Destinations<Json> {
-        let node = targets.iter().find(|(name, _)| *name == label).map(|(_, node)| *node);
-        let Some((node, own)) = node.and_then(|node| Some((node, self.0.get(node)?))) else {
-            return goto(label);
-        };
-        if millis_left == 0 {
-            return goto(OVER);
-        }
-        let left = Duration::from_millis(u64::try_from(millis_left).unwrap_or(u64::MAX));
-        let timeout = Some(own.map_or(left, |own| own.min(left)));
-        Destinations::from_iter([Destination::Send(Sent {
-            node: node.into(),
-            input: json!({}),
-            timeout,
-        })])
-    }
+    let limit = Some(Duration::from_millis(u64::try_from(millis_left).unwrap_or(u64::MAX)));
+    let (input, timeout) = (json!({}), None);
+    Destinations::from_iter([Destination::Send(Sent { node: node.into(), input, timeout, limit })])
 }
 
 /// Calls a tool within the time of its agent.
@@ -103,8 +59,11 @@ pub(super) async fn invoke(
     tool: &Arc<dyn Tool>,
     arguments: Json,
 ) -> ToolOutcome {
-    check(cx, started)?;
-    let tool = in_time(tool, time_left(cx, started));
+    let left = time_left(cx, started);
+    if left.is_zero() {
+        return Err(Fault::new(FaultCode::NodeTimeout, MESSAGE));
+    }
+    let tool = in_time(tool, left);
     cx.call.invoke(cx.tool(&tool).as_ref(), arguments).await
 }
 

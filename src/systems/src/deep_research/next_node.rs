@@ -149,9 +149,10 @@ impl NodeContext<DeepResearch> {
 pub(super) fn route(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
     let next = view.get(State::next)?;
     let millis = u64::try_from(view.get(State::time_left_ms)?).unwrap_or(u64::MAX);
-    let timeout = Some(Duration::from_millis(millis));
-    let send =
-        |node: &str, input: Json| Destination::Send(Sent { node: Arc::from(node), input, timeout });
+    let limit = Some(Duration::from_millis(millis));
+    let send = |node: &str, input: Json| {
+        Destination::Send(Sent { node: Arc::from(node), input, timeout: None, limit })
+    };
     if next != NextNode::LookUp {
         let has_limit = matches!(
             next,

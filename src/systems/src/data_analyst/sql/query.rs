@@ -274,8 +274,12 @@ pub(super) fn reject(
     }
     if is_mended {
         fail(cx, work, error, latency_ms);
-    } else {
+    } else if is_late(cx, work) {
+        give_up(cx, work, deadline::error());
+    } else if work.candidates.is_empty() {
         work.error = Some(error);
+    } else {
+        settle(cx, work);
     }
     Ok(())
 }

@@ -15,7 +15,6 @@ use crate::builder::RoleNode;
 use crate::computation::RejectedWording;
 use crate::data_analyst::DataAnalyst;
 use crate::data_analyst::agent_result::AgentError;
-use crate::data_analyst::deadline;
 use crate::data_analyst::grounding::{self, rejected};
 use crate::data_analyst::request::AgentName;
 use crate::data_analyst::state::State;
@@ -78,7 +77,6 @@ pub(in crate::data_analyst) fn writer() -> RoleNode<DataAnalyst> {
         begin: |_| {},
         conversation: writing,
         brief: |cx| {
-            deadline::check(cx, cx.state.sql.started)?;
             let SqlWork { dialect, tables, attempts, .. } = &cx.state.sql;
             Ok(json!({
                 "question": cx.input().question, "facts": cx.state.context, "dialect": dialect,
@@ -91,7 +89,6 @@ pub(in crate::data_analyst) fn writer() -> RoleNode<DataAnalyst> {
 }
 
 fn writing(cx: &NodeContext<DataAnalyst>) -> Result<Vec<Message>, Fault> {
-    deadline::check(cx, cx.state.sql.started)?;
     let SqlWork { dialect, tables, attempts, .. } = &cx.state.sql;
     let fields = [("dialect", dialect.as_str())];
     let instructions = cx.system().resources.instructions("sql_writer", "sql_writer", &fields)?;
@@ -211,7 +208,6 @@ pub(in crate::data_analyst) fn reviewer() -> RoleNode<DataAnalyst> {
         max_tool_calls: 0,
         begin: |_| {},
         conversation: |cx| {
-            deadline::check(cx, cx.state.sql.started)?;
             let SqlWork { dialect, tables, query, .. } = &cx.state.sql;
             let fields = [("dialect", dialect.as_str())];
             let resources = &cx.system().resources;
@@ -223,7 +219,6 @@ pub(in crate::data_analyst) fn reviewer() -> RoleNode<DataAnalyst> {
             Ok(vec![Message::system(instructions), Message::user(opening)])
         },
         brief: |cx| {
-            deadline::check(cx, cx.state.sql.started)?;
             let SqlWork { dialect, tables, query, .. } = &cx.state.sql;
             let question = &cx.input().question;
             Ok(json!({"question": question, "dialect": dialect, "tables": tables, "query": query}))
@@ -262,7 +257,6 @@ pub(in crate::data_analyst) fn answerer() -> RoleNode<DataAnalyst> {
         begin: |_| {},
         conversation: |cx| {
             let work = &cx.state.sql;
-            deadline::check(cx, work.started)?;
             let SqlWork { query, table, rejected, .. } = work;
             let rows = work.shown_rows(cx.system().config.preview_rows);
             let resources = &cx.system().resources;
@@ -281,7 +275,6 @@ pub(in crate::data_analyst) fn answerer() -> RoleNode<DataAnalyst> {
         },
         brief: |cx| {
             let work = &cx.state.sql;
-            deadline::check(cx, work.started)?;
             let SqlWork { query, table, rejected, .. } = work;
             let rows = work.shown_rows(cx.system().config.preview_rows);
             let table = table.as_ref().map(|table| table.preview(rows));
