@@ -1,6 +1,7 @@
 //! What the settings allow below the root.
 
 use std::ops::ControlFlow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::{Fault, FaultCode};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -21,6 +22,8 @@ pub(super) struct FolderAccess {
     max_files: Option<usize>,
     patterns: Option<GlobSet>,
     hidden: bool,
+    /// Held while a file is written: what there is counts until it is written.
+    writing: Mutex<()>,
 }
 
 /// What an entry of a folder is.
@@ -69,7 +72,13 @@ impl FolderAccess {
             max_files: settings.max_files,
             patterns,
             hidden: settings.hidden,
+            writing: Mutex::new(()),
         })
+    }
+
+    /// Waits for the writes of others through these tools, and keeps further ones waiting.
+    pub(super) fn write_alone(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The path that a model names, if the settings allow it.

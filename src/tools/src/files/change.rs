@@ -37,6 +37,7 @@ impl ToolFunction for WriteFile {
         let access = self.0.clone();
         blocking(move || {
             let path = access.resolve_file(&arguments.path)?;
+            let _alone = access.write_alone();
             replace(&access, &path, arguments.content.as_bytes(), arguments.overwrite)
         })
         .await
@@ -77,6 +78,7 @@ impl ToolFunction for AppendFile {
         let access = self.0.clone();
         blocking(move || {
             let path = access.resolve_file(&arguments.path)?;
+            let _alone = access.write_alone();
             // The file is written anew, so that a crash leaves the old one or the new one, and so
             // that a hard link to a file elsewhere is not written through.
             let mut content = if access.root.exists(&path)? {

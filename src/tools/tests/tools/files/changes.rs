@@ -5,6 +5,7 @@ use std::fs;
 use antiphon_core::SideEffect;
 use antiphon_tools::files::{RelativePath, Root};
 use antiphon_tools::find;
+use futures_util::future::join_all;
 use serde_json::json;
 
 use super::Folder;
@@ -137,6 +138,20 @@ async fn the_number_of_files_is_limited() {
     }
     folder.answer("write_file", write("d")).await;
     assert_eq!(folder.code("write_file", write("g")).await, "file_too_large");
+}
+
+#[tokio::test]
+async fn limits_hold_and_nothing_is_lost_while_many_write() {
+    let folder = Folder::with(&json!({"max_files": 1, "quota": 10_000}));
+    let path = |number: usize| json!({"path": format!("f{number}"), "content": "x"});
+    let writes = (0..20).map(|number| folder.call("write_file", path(number)));
+    let written = join_all(writes).await;
+    assert_eq!(written.iter().filter(|outcome| outcome.is_ok()).count(), 1);
+    let folder = Folder::with(&json!({}));
+    let line = |number: usize| json!({"path": "log", "content": format!("{number}\n")});
+    let added = join_all((0..20).map(|number| folder.call("append_file", line(number)))).await;
+    assert!(added.iter().all(Result::is_ok), "{added:?}");
+    assert_eq!(folder.content("log").lines().count(), 20);
 }
 
 #[tokio::test]
