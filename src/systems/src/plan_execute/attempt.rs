@@ -103,7 +103,9 @@ pub(super) async fn end_attempt(cx: NodeContext<PlanExecute>) -> Result<Patch<St
 
 /// The requests for revised plans, with how the plan of this attempt did if it is such a plan.
 fn replans(state: &State, success: bool) -> Vec<ReplanRecord> {
-    match (state.attempt > 1, success) {
+    // A run before this one may have made the plan, and been cut off.
+    let last = state.replan_history.last();
+    match (last.is_some_and(|last| last.outcome == ReplanOutcome::Planned), success) {
         (false, _) => state.replan_history.clone(),
         (true, true) => state.replanned(ReplanOutcome::Completed),
         (true, false) => state.replanned(ReplanOutcome::Failed),

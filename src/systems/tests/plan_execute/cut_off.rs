@@ -157,3 +157,42 @@ async fn a_request_for_a_plan_says_what_came_of_it() {
         .await;
     assert_eq!(Played::wire(played.output().replan_history[0].outcome), "NO_PLAN");
 }
+
+/// PE-42 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_revised_plan_that_a_later_run_completes_says_so() {
+    let ask = async |store: &Arc<dyn Store>, asked: TaskInput, supersteps: Option<u64>| {
+        let tool = FakeTool::new("moody", |given| match given["mood"].as_str() {
+            Some("good") => Ok(json!("found")),
+            _ => Err(closed("it is lost")),
+        });
+        let plans = ["bad", "good"].map(|mood| json!([[moody("a", mood)]]));
+        let mut scene = Scene::new(&json!({})).tool(&Arc::new(tool)).plans(&plans);
+        scene = scene.answers("It is so.");
+        let (system, model) = scene.system();
+        let limits = Limits { supersteps, ..Limits::default() };
+        let session = Session { limits, ..session(&scene, store) };
+        Played { result: system.ask(asked, session).await.unwrap(), model }
+    };
+    let last = |played: &Played| {
+        let last = played.output().replan_history.last();
+        last.map(|record| Played::wire(record.outcome)).unwrap_or_default()
+    };
+    let mut later_runs = 0;
+    for supersteps in 1.. {
+        let store = store();
+        let full = input("Find it.", ExecutionMode::ExecuteFullPlan);
+        let first = ask(&store, full, Some(supersteps)).await;
+        if first.output().status == TaskStatus::Completed {
+            break;
+        }
+        if last(&first) == "PLANNED" {
+            let saved = input("", ExecutionMode::ExecutePlannedTask);
+            let second = ask(&store, saved, None).await;
+            assert_eq!(second.output().status, TaskStatus::Completed, "{supersteps}");
+            assert_eq!(last(&second), "COMPLETED", "{supersteps}");
+            later_runs += 1;
+        }
+    }
+    assert!(later_runs > 0, "no limit cuts a revised plan off");
+}
