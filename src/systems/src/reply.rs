@@ -56,8 +56,16 @@ pub fn text() -> Json {
     json!({"type": "string", "minLength": 1, "not": {"pattern": "^\\s*$"}})
 }
 
-/// The schema of an answer. The prompts show `the answer` in its place; a small model that copies
-/// this is asked again.
+/// What the forms of replies have in place of an answer. Small models copy it.
+pub(crate) const PLACEHOLDER: &str = "the answer";
+
+/// Whether an answer is no more than what its form has in its place.
+pub(crate) fn is_placeholder(answer: &str) -> bool {
+    answer.trim().trim_end_matches('.').eq_ignore_ascii_case(PLACEHOLDER)
+}
+
+/// The schema of an answer. A small model that copies the [`PLACEHOLDER`] as it stands is asked
+/// again; in another case or with a full stop it may be an answer, such as a translation.
 pub fn answer_text() -> Json {
     json!({"type": "string", "minLength": 1, "not": {"pattern": "^\\s*(the answer\\s*)?$"}})
 }

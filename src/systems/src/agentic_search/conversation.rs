@@ -12,7 +12,7 @@ use super::source::{TaskPassages, passages, result_text, shares};
 use super::state::State;
 use crate::delimited_input::{DelimitedInput, cut};
 use crate::prompts::PromptSpec;
-use crate::reply::text;
+use crate::reply::{PLACEHOLDER, text};
 use crate::tool_text::{short_tool_text, tool_text};
 
 /// The prompt files.
@@ -74,9 +74,6 @@ pub(super) fn answer_schema(config: &Config) -> Schema {
     let required = ["response_content"];
     Schema::new("answer", json!({"type": "object", "properties": fields, "required": required}))
 }
-
-/// What stands in the form in place of an answer. Small models copy it.
-pub(super) const PLACEHOLDER: &str = "the answer";
 
 fn answer_form(config: &Config) -> String {
     let mut form = format!(

@@ -6,14 +6,14 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::AgenticSearch;
-use super::conversation::{PLACEHOLDER, day};
+use super::conversation::day;
 use super::grounding::{AnswerFigures, figures};
 use super::plan::{ExecutionPlan, TaskStatus};
 use super::source::{SearchSource, passages};
 use super::state::{FinalResponse, SearchOutcome, State};
 use crate::node::NodeContext;
 use crate::patch::Patch;
-use crate::reply::RoleReply;
+use crate::reply::{RoleReply, is_placeholder};
 
 /// What the synthesiser replies.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -66,8 +66,7 @@ pub(super) fn conclude(
 
 /// Whether an answer is what the form has in its place.
 fn is_form(response: &FinalResponse) -> bool {
-    let text = to_text(&response.response_content);
-    text.trim().trim_end_matches('.').eq_ignore_ascii_case(PLACEHOLDER)
+    is_placeholder(&to_text(&response.response_content))
 }
 
 /// What stands before words that no result supports.

@@ -10,14 +10,12 @@ use super::trace_event::{TraceEvent, TraceEventKind, event};
 use crate::computation::RejectedWording;
 use crate::delimited_input::{DelimitedInput, escape};
 use crate::node::NodeContext;
+use crate::reply::is_placeholder;
 use antiphon_figures::{FigureEvidence, FigureMismatch};
 
 /// What to do about an answer that states what was not found.
 const AGAIN: &str = "Word the answer again. State only numbers, units and dates that are in the \
                      results or in the question.";
-
-/// What the forms of replies have in place of an answer. Small models copy it.
-const PLACEHOLDER: &str = "the answer";
 
 /// What an answer may state because it was asked.
 pub(super) fn asked(cx: &NodeContext<DataAnalyst>) -> FigureEvidence {
@@ -48,7 +46,7 @@ pub(super) fn differences<'t>(
     answer: &str,
     tables: impl IntoIterator<Item = &'t TabularResult>,
 ) -> Vec<String> {
-    if answer.trim().trim_end_matches('.').eq_ignore_ascii_case(PLACEHOLDER) {
+    if is_placeholder(answer) {
         return vec!["it does not say what was found".to_owned()];
     }
     let mut found = known.unsupported(answer);
