@@ -19,6 +19,7 @@ from typing import (  # noqa: UP035 - `List` of older code
     TypedDict,
     TypeVar,
 )
+from uuid import UUID
 
 import pytest
 
@@ -90,6 +91,17 @@ def test_a_message_with_a_known_id_takes_the_place_of_the_older_one(state: Any) 
     edits.name = "edits"
     result = Orchestrator([first, edits], state=state).run("q")
     assert [one["content"] for one in result.messages] == ["q", "final", "a note", "done"]
+
+
+def test_an_id_of_any_type_names_a_message() -> None:
+    number = UUID(int=7)
+    first = Returns(
+        lambda _, __: {"messages": [{"role": "user", "content": "draft", "id": number}]}
+    )
+    edits = Returns(lambda _, __: {"messages": [{"role": "user", "content": "done", "id": number}]})
+    edits.name = "edits"
+    result = Orchestrator([first, edits]).run("q")
+    assert [one["content"] for one in result.messages] == ["q", "done"]
 
 
 def test_ids_that_are_given_twice_in_one_update_are_one_message() -> None:

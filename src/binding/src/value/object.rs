@@ -1,8 +1,6 @@
 //! A live Python object as a value of the engine: passed by reference, never
 //! converted, and changed in place only where nobody else holds it.
 
-use std::collections::HashMap;
-
 use antiphon_core::FaultRecord;
 use antiphon_core::channel::{Reducer, ValueKind};
 use antiphon_core::value::Value;
@@ -277,38 +275,38 @@ fn messages<'py>(
     old: Option<Bound<'py, PyAny>>,
     new: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let added = new.cast::<PyList>()?;
-    if added.iter().all(|message| message_id(&message).is_none()) {
-        return extend(old, new);
-    }
     let list = list(new.py(), old)?;
-    let mut places = HashMap::new();
-    for (index, message) in list.iter().enumerate() {
-        if let Some(id) = message_id(&message) {
-            places.insert(id, index);
+    for message in new.cast::<PyList>()? {
+        match message_id(&message)? {
+            Some(id) => put_message(&list, &id, message)?,
+            None => list.append(message)?,
         }
-    }
-    for message in added {
-        let id = message_id(&message);
-        if let Some(index) = id.as_ref().and_then(|id| places.get(id)) {
-            list.set_item(*index, message)?;
-            continue;
-        }
-        if let Some(id) = id {
-            places.insert(id, list.len());
-        }
-        list.append(message)?;
     }
     Ok(list.into_any())
 }
 
+/// Replaces the first message that has this id, or adds one.
+fn put_message(
+    list: &Bound<'_, PyList>,
+    id: &Bound<'_, PyAny>,
+    message: Bound<'_, PyAny>,
+) -> PyResult<()> {
+    for (index, known) in list.iter().enumerate() {
+        if message_id(&known)?.is_some_and(|found| found.eq(id).unwrap_or(false)) {
+            return list.set_item(index, message);
+        }
+    }
+    list.append(message)
+}
+
 /// The id of a message: an entry of a dict, an attribute of other objects.
-fn message_id(message: &Bound<'_, PyAny>) -> Option<String> {
+fn message_id<'py>(message: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let name = intern!(message.py(), "id");
     let id = match message.cast::<PyDict>() {
-        Ok(fields) => fields.get_item(intern!(message.py(), "id")).ok().flatten(),
-        Err(_) => message.getattr(intern!(message.py(), "id")).ok(),
+        Ok(fields) => fields.get_item(name)?,
+        Err(_) => message.getattr_opt(name)?,
     };
-    id?.extract().ok()
+    Ok(id.filter(|id| !id.is_none()))
 }
 
 fn record<'py>(
