@@ -29,13 +29,12 @@ from antiphon._serve.access import check_access, check_installed, invalid, liste
 from antiphon._serve.active_runs import ActiveRuns
 from antiphon._serve.application import ServerLimits, application
 from antiphon._serve.runner import ServedRunner
-from antiphon._validation import is_count, is_number, is_seconds
+from antiphon._validation import LARGEST_COUNT, is_count, is_number, is_seconds
 from antiphon.errors import StateError
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Sequence
-    from types import TracebackType
     from typing import Self
 
     import uvicorn
@@ -65,8 +64,8 @@ def start(
 ) -> RunServer:
     """Serves over HTTP in the background.
 
-    Only requests to ``localhost``, to `host` or to `allowed_hosts` are answered, and none of pages
-    of other origins.
+    Only requests whose ``Host`` is ``localhost``, `host` or one of `allowed_hosts` are answered. An
+    ``Origin``, if it is sent, must have one of these names; scheme and port are not compared.
 
     Args:
         thing: an agent, an orchestrator or a ready system. Threads are kept in its store.
@@ -79,7 +78,8 @@ def start(
         max_body: the most bytes of a request.
         timeout: the seconds that a run may take; then it is cancelled. Default: ten minutes.
         grace: the seconds that `RunServer.stop` gives runs to end.
-        keep_alive: the seconds of silence after which a stream of events gets a comment.
+        keep_alive: the seconds of silence after which a stream of events gets a comment; a client
+            that reads nothing for twice as long is given up.
 
     Raises:
         ValidationError: it cannot be served (``serve_target``), an option is invalid or a token
@@ -87,16 +87,17 @@ def start(
             (``server_runtime_missing``).
         StateError: the port is taken (``server_failed``).
     """
-    check_access(host, port, token)
-    for name, value, fits in (
-        ("max_runs", max_runs, is_count(max_runs)),
-        ("max_body", max_body, is_count(max_body)),
-        ("timeout", timeout, is_seconds(timeout)),
-        ("grace", grace, is_number(grace)),
-        ("keep_alive", keep_alive, is_seconds(keep_alive)),
+    check_access(host, port, token, allowed_hosts)
+    count = f"an integer from 1 to {LARGEST_COUNT:,}"
+    for name, value, fits, expected in (
+        ("max_runs", max_runs, is_count, count),
+        ("max_body", max_body, is_count, count),
+        ("timeout", timeout, is_seconds, "seconds above 0"),
+        ("grace", grace, is_number, "seconds from 0"),
+        ("keep_alive", keep_alive, is_seconds, "seconds above 0"),
     ):
-        if not fits:
-            raise invalid(f"`{name}` of a server must be a positive number: {value!r}")
+        if not fits(value):
+            raise invalid(f"`{name}` must be {expected}: {value!r}")
     check_installed()
     runner = ServedRunner(thing)
     limits = ServerLimits(
@@ -163,12 +164,7 @@ class RunServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def __repr__(self) -> str:

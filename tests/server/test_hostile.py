@@ -115,6 +115,8 @@ def test_a_token_is_needed_and_appears_nowhere(caplog: pytest.LogCaptureFixture)
         (b'{"question": "\xff"}', 400),
         (b'{"question": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", 400),
         (b'{"question": ' + b"9" * 100_000 + b"}", 400),
+        (b'{"question": 1e999}', 400),
+        (b'{"question": [{"type": "data", "value": ' + b"[" * 300 + b"]" * 300 + b"}]}", 422),
         (b"{}", 422),
         (b'{"question": null}', 422),
         (b'{"question": 7}', 422),

@@ -241,6 +241,10 @@ def test_what_cannot_be_served_is_refused_at_the_start() -> None:
     with server.start(Greeter()) as running, pytest.raises(StateError) as taken:
         server.start(Greeter(), port=int(running.url.rpartition(":")[2]))
     assert taken.value.code == "server_failed"
+    for host in ("nowhere.invalid", f"{'x' * 70}.invalid"):
+        with pytest.raises(StateError) as lost:
+            server.start(Greeter(), host=host, token="a token of 16 signs".replace(" ", "-"))
+        assert (lost.value.code, lost.value.hint) == ("server_failed", "check `--host`")
 
 
 @pytest.mark.parametrize(
@@ -252,6 +256,12 @@ def test_what_cannot_be_served_is_refused_at_the_start() -> None:
         {"token": "short"},
         {"token": "with space in it, long enough"},
         {"port": 65_536},
+        {"port": True},
+        {"allowed_hosts": "desk.example.com"},
+        {"allowed_hosts": ["desk.example.com:8443"]},
+        {"allowed_hosts": [1]},
+        {"max_runs": 1.5},
+        {"max_body": 2**40},
         {"max_runs": 0},
         {"timeout": 0},
         {"grace": -1},

@@ -47,10 +47,12 @@ def test_the_events_are_those_of_a_stream() -> None:
     ):
         seen = [one for one in stream if one.name == "event"]
     found = [(one.number, one.data["kind"], one.data["name"], one.data["data"]) for one in seen]
+    # The first one has the name of the run.
     assert [one[:2] for one in found] == [one[:2] for one in expected]
-    assert any(kind == "token" for _, kind, _, _ in found) == any(
-        kind == "token" for _, kind, _, _ in expected
-    )
+    assert [one[2] for one in found[1:]] == [one[2] for one in expected[1:]]
+    pieces = [one[3]["text"] for one in found if one[1] == "chunk"]
+    assert pieces == [one[3]["text"] for one in expected if one[1] == "chunk"]
+    assert "".join(pieces) == "One two three."
 
 
 def test_a_system_streams_and_a_resumed_run_does() -> None:
@@ -113,7 +115,9 @@ def test_a_run_that_fails_ends_its_stream_with_an_error() -> None:
 
 
 @pytest.mark.parametrize("accept", ["text/event-stream", "application/json"])
-def test_a_client_that_goes_away_cancels_its_run(accept: str) -> None:
+def test_a_client_that_goes_away_cancels_its_run(
+    accept: str, caplog: pytest.LogCaptureFixture
+) -> None:
     waiter = Waiting(name="desk", checkpointer="memory:")
     with server.start(waiter) as running:
         connection = connect(running.url)
@@ -126,21 +130,36 @@ def test_a_client_that_goes_away_cancels_its_run(accept: str) -> None:
         waiter.released.set()
         resumed = send(running.url, "POST", "/threads/t/resume", {})
     assert resumed.body["answer"] == "released"
+    assert [record for record in caplog.records if record.name == "antiphon.server"] == []
+
+
+class Talking(Agent):
+    """Says something again and again, until it is cancelled."""
+
+    ended = 0
+
+    async def act(self, state: Any, ctx: Any) -> str:
+        try:
+            while True:
+                ctx.emit({"text": "x" * 2_000}, "said")
+                await asyncio.sleep(0)
+        finally:
+            self.ended += 1
+
+
+@pytest.mark.slow
+def test_a_client_that_never_reads_is_given_up() -> None:
+    talker = Talking(name="talker")
+    with server.start(talker, grace=0, keep_alive=0.3) as running:
+        connection = connect(running.url)
+        request(connection, "POST", "/runs", {"question": "Talk."}, accept="text/event-stream")
+        assert happens(lambda: talker.ended)
+        assert happens(lambda: not running._uvicorn.server_state.tasks)
+        connection.close()
 
 
 @pytest.mark.slow
 def test_a_client_that_does_not_read_loses_its_run() -> None:
-    class Talking(Agent):
-        ended = 0
-
-        async def act(self, state: Any, ctx: Any) -> str:
-            try:
-                while True:
-                    ctx.emit({"text": "x" * 2_000}, "said")
-                    await asyncio.sleep(0)
-            finally:
-                self.ended += 1
-
     talker = Talking(name="talker")
     with (
         server.start(talker, grace=0) as running,

@@ -5,23 +5,28 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import math
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from antiphon.content import File, Image
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from starlette.requests import Request
 
 _BODY_TIMEOUT_S = 30
 """Seconds that a body may take to arrive."""
 _PARTS = {
     "text": {"text"},
-    "image": {"url", "base64", "mime_type"},
+    "image": {"url", "base64"},
     "file": {"filename", "base64", "text", "mime_type"},
     "data": {"value"},
 }
 """The kinds of content parts, and their keys."""
+_DEEPEST = 100
+"""Levels of objects and lists in a body."""
 
 
 async def read_object(request: Request, largest: int, known: set[str]) -> dict[str, Any]:
@@ -45,9 +50,11 @@ async def read_object(request: Request, largest: int, known: set[str]) -> dict[s
     except TimeoutError:
         _refuse(408, "the body took too long, in seconds", str(_BODY_TIMEOUT_S))
     try:
-        found = json.loads(body.decode(), parse_constant=_no_number)
+        found = json.loads(body.decode(), parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         _refuse(400, "the body is not JSON", type(error).__name__)
+    if _is_deep(found):
+        _refuse(422, "the body nests too deeply, in levels", f"more than {_DEEPEST}")
     if not isinstance(found, dict):
         _refuse(400, "the body must be a JSON object", type(found).__name__)
     if unknown := sorted(found.keys() - known):
@@ -129,6 +136,27 @@ def _bytes(given: dict[str, str]) -> bytes:
 
 def _no_number(name: str) -> NoReturn:
     raise ValueError(name)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
+
+
+def _is_deep(value: Any) -> bool:
+    level: list[Any] = [value]
+    for _ in range(_DEEPEST):
+        level = [part for one in level for part in _parts(one)]
+        if not level:
+            return False
+    return True
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """What an object or a list holds."""
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _too_large(largest: int) -> ValidationError:

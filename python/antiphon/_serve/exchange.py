@@ -11,8 +11,8 @@ from antiphon._serve.reply import (
     KEEP_ALIVE,
     begin_events,
     end_events,
+    event_chunk,
     send_chunk,
-    send_event,
     send_json,
 )
 from antiphon.errors import BudgetError, RunCancelled
@@ -20,15 +20,15 @@ from antiphon.errors import BudgetError, RunCancelled
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from starlette.types import Receive, Send
+    from starlette.types import Message, Receive, Send
 
     from antiphon._serve.active_runs import ActiveRun
     from antiphon.event import Event
 
     BeginRun = Callable[[Callable[[Event], object] | None], ActiveRun]
 
-_MOST_WAITING = 10_000
-"""Events that may wait for a client to read them."""
+_MOST_WAITING = 16 * 2**20
+"""Bytes of events that may wait for a client to read them."""
 _SERVER_FAILED = 500
 """The status from which on a run may have started."""
 
@@ -40,14 +40,17 @@ class RunExchange:
         receive: tells when the client has gone.
         send: sends the reply.
         thread: what keeps the run.
-        keep_alive: seconds of silence after which a stream gets a comment.
+        keep_alive: seconds of silence after which a stream gets a comment. A client that reads
+            nothing for twice as long is given up.
     """
 
     def __init__(self, receive: Receive, send: Send, thread: str | None, keep_alive: float) -> None:
         self._receive = receive
-        self._send = send
+        self._send_to_client = send
         self._thread = thread
         self._keep_alive = keep_alive
+        self._has_left = False
+        self._waiting = 0
 
     async def reply(self, begin: BeginRun) -> None:
         """Replies with the result."""
@@ -65,31 +68,35 @@ class RunExchange:
 
         What is refused before the first event has the status of a plain reply.
         """
-        inbox: asyncio.Queue[Event | None] = asyncio.Queue()
+        inbox: asyncio.Queue[bytes | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
         def put(event: Event | None) -> None:
-            if inbox.qsize() < _MOST_WAITING or event is None:
-                inbox.put_nowait(event)
-            else:
+            chunk = None if event is None else event_chunk("event", event.to_dict(), event.seq)
+            size = len(chunk or b"")
+            if self._waiting + size > _MOST_WAITING:
                 run.end(_too_slow())
+                return
+            self._waiting += size
+            inbox.put_nowait(chunk)
 
         run = begin(lambda event: loop.call_soon_threadsafe(put, event))
         # In line behind the events, which may come from other threads.
         run.settled.add_done_callback(lambda _: loop.call_soon(put, None))
         async with self._watched(run):
-            event = await inbox.get()
-            if event is None and run.failure is not None:
+            chunk = await inbox.get()
+            if chunk is None and run.failure is not None:
                 await self._fail(run.failure)
                 return
             await begin_events(self._send)
-            await send_event(self._send, "start", {"thread": self._thread})
-            while event is not None:
-                await send_event(self._send, "event", event.to_dict(), event.seq)
-                event = await self._next(inbox)
+            await send_chunk(self._send, event_chunk("start", {"thread": self._thread}))
+            while chunk is not None:
+                await send_chunk(self._send, chunk)
+                self._waiting -= len(chunk)
+                chunk = await self._next(inbox)
             await self._conclude(run)
 
-    async def _next(self, inbox: asyncio.Queue[Event | None]) -> Event | None:
+    async def _next(self, inbox: asyncio.Queue[bytes | None]) -> bytes | None:
         while True:
             try:
                 async with asyncio.timeout(self._keep_alive):
@@ -97,17 +104,31 @@ class RunExchange:
             except TimeoutError:
                 await send_chunk(self._send, KEEP_ALIVE)
 
+    async def _send(self, message: Message) -> None:
+        from starlette.requests import ClientDisconnect
+
+        try:
+            async with asyncio.timeout(2 * self._keep_alive):
+                await self._send_to_client(message)
+        except TimeoutError as error:
+            raise ClientDisconnect from error
+
     async def _conclude(self, run: ActiveRun) -> None:
         try:
             result = await run.result()
         except Exception as error:  # noqa: BLE001 - every failure has a reply
+            if self._has_left:
+                return
             _, body, _ = reply_to(error)
-            await send_event(self._send, "error", {**body, "thread": self._thread})
+            last = event_chunk("error", {**body, "thread": self._thread})
         else:
-            await send_event(self._send, "result", result.to_dict())
+            last = event_chunk("result", result.to_dict())
+        await send_chunk(self._send, last)
         await end_events(self._send)
 
     async def _fail(self, error: BaseException) -> None:
+        if self._has_left:
+            return
         status, body, headers = reply_to(error)
         # The thread of a request that was refused holds nothing of it.
         kept = {"thread": self._thread} if status >= _SERVER_FAILED else {}
@@ -127,12 +148,13 @@ class RunExchange:
         with suppress(OSError):
             while (await self._receive())["type"] != "http.disconnect":
                 pass
+        self._has_left = True
         run.end(RunCancelled("the client has gone away", code="run_cancelled"))
 
 
 def _too_slow() -> BudgetError:
     return BudgetError(
-        f"the client reads too slowly, events that wait: {_MOST_WAITING}",
+        f"the client reads too slowly, bytes of events that wait: {_MOST_WAITING}",
         code="client_slow",
         hint="read the stream as it arrives, or ask without one",
     )

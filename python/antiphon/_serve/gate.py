@@ -1,12 +1,12 @@
-"""Who is let in: requests to a name of the server, of no foreign page, with its token."""
+"""Authentication of requests: `Host`, `Origin` and the bearer token."""
 
 from __future__ import annotations
 
 import hmac
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
+from antiphon._serve.access import bare, host_of
 from antiphon._serve.failure import reply_to
 from antiphon._serve.reply import send_json
 from antiphon.errors import AuthError, PolicyError
@@ -23,8 +23,8 @@ _OPEN = "/health"
 class RequestGate:
     """Passes requests on that may reach the application.
 
-    A page of a stranger could otherwise reach the server through its visitor's browser: by its
-    own name, which it has resolve to this machine, or by that of the server.
+    Otherwise a web page could reach the server through its visitor's browser, by DNS rebinding or
+    a request of another origin.
 
     Args:
         application: what answers them.
@@ -34,7 +34,7 @@ class RequestGate:
 
     def __init__(self, application: ASGIApp, hosts: Iterable[str], token: str | None) -> None:
         self._application = application
-        self._hosts = {_bare(host) for host in hosts}
+        self._hosts = {bare(host) for host in hosts}
         self._digest = None if token is None else sha256(token.encode()).digest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -48,10 +48,10 @@ class RequestGate:
 
     def _check(self, scope: Scope) -> None:
         given: list[tuple[bytes, bytes]] = scope["headers"]
-        hosts = [_host_of(f"//{host}") for host in _values(given, b"host")]
+        hosts = [host_of(f"//{host}") for host in _values(given, b"host")]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             raise _forbidden("the host of a request must be a name of this server")
-        if any(_host_of(origin) not in self._hosts for origin in _values(given, b"origin")):
+        if any(host_of(origin) not in self._hosts for origin in _values(given, b"origin")):
             raise _forbidden("pages of other origins may not use this server")
         if self._digest is not None and scope["path"] != _OPEN:
             self._check_token(_values(given, b"authorization"))
@@ -71,23 +71,6 @@ class RequestGate:
 
 def _values(headers: Iterable[tuple[Any, Any]], name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in headers if key == name]
-
-
-def _host_of(address: str) -> str | None:
-    """The host of an address; nothing if it is none."""
-    try:
-        parts = urlsplit(address)
-        _ = parts.port
-    except ValueError:
-        return None
-    if parts.username is not None or parts.path or parts.query or parts.fragment:
-        return None
-    return None if parts.hostname is None else _bare(parts.hostname)
-
-
-def _bare(host: str) -> str:
-    """A name as it is compared: without brackets, a final dot or capital letters."""
-    return host.strip("[]").rstrip(".").lower()
 
 
 def _forbidden(message: str) -> PolicyError:

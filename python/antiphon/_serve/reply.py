@@ -28,11 +28,11 @@ async def begin_events(send: Send) -> None:
     await _begin(send, 200, {"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
 
 
-async def send_event(send: Send, name: str, data: Any, number: int | None = None) -> None:
-    """Sends an event."""
+def event_chunk(name: str, data: Any, number: int | None = None) -> bytes:
+    """An event as it is sent."""
     mark = b"" if number is None else f"id: {number}\n".encode()
     # JSON as written here has no line breaks.
-    await send_chunk(send, mark + f"event: {name}\ndata: ".encode() + _json(data) + b"\n\n")
+    return mark + f"event: {name}\ndata: ".encode() + _json(data) + b"\n\n"
 
 
 async def send_chunk(send: Send, chunk: bytes) -> None:
