@@ -236,12 +236,7 @@ class McpToolset(Toolset):
         self.server.open()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.server.close()
 
     async def __aenter__(self) -> Self:

@@ -124,7 +124,7 @@ def _add_ask(ask: argparse.ArgumentParser) -> None:
 def _add_queue(parser: argparse.ArgumentParser, about: str) -> None:
     parser.add_argument("--queue", metavar="URL", help=about)
     parser.add_argument(
-        "--queue-name", default="antiphon", metavar="NAME", help="which queue of the server"
+        "--queue-name", metavar="NAME", help="of the NATS server; default: antiphon"
     )
 
 
@@ -191,9 +191,15 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         help="the variable with the token that clients must send; needed for other hosts",
     )
     add("--max-runs", type=count, default=32, metavar="N", help="runs at a time; default: 32")
-    add("--max-body", type=size, default="8M", metavar="SIZE", help="of a request; default: 8M")
-    add("--timeout", type=seconds, default="10m", metavar="TIME", help="of a run; default: 10m")
-    add("--grace", type=seconds, default="30s", metavar="TIME", help="for runs at the end: 30s")
+    add("--max-body", type=size, default="8M", metavar="SIZE", help="largest body; default: 8M")
+    add("--timeout", type=seconds, default="10m", metavar="TIME", help="longest run; default: 10m")
+    add(
+        "--grace",
+        type=seconds,
+        default="30s",
+        metavar="TIME",
+        help="for runs, once told to stop; default: 30s",
+    )
     add("--store", metavar="URL", help=f"of a ready system: {_STORES}")
     _add_queue(parser, "of a ready system: have workers carry out the steps that wait there")
     _add_model(parser)

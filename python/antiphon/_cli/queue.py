@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from antiphon.systems import System
 
 _VARIABLE = "NATS_URL"
+_NAME = "antiphon"
+"""The queue of a server, if no other is named."""
 
 
 def queue_of(options: argparse.Namespace, system: type[System[Any]]) -> dict[str, Any]:
@@ -26,6 +28,12 @@ def queue_of(options: argparse.Namespace, system: type[System[Any]]) -> dict[str
         AntiphonError: the queue cannot be opened.
     """
     if options.queue is None:
+        if options.queue_name is not None:
+            raise ValidationError(
+                f"`--queue-name` names a queue of no server: {options.queue_name}",
+                code="input_invalid",
+                hint="pass `--queue nats://host:4222` as well",
+            )
         return {}
     if not _has_workers(system):
         raise ValidationError(
@@ -33,7 +41,7 @@ def queue_of(options: argparse.Namespace, system: type[System[Any]]) -> dict[str
             code="input_invalid",
             hint=other_systems(_has_workers),
         )
-    return {"queue": Queue.connect(options.queue, name=options.queue_name)}
+    return {"queue": Queue.connect(options.queue, name=options.queue_name or _NAME)}
 
 
 def _has_workers(system: type[System[Any]]) -> bool:
@@ -54,4 +62,4 @@ def open_queue(options: argparse.Namespace) -> Queue:
             code="queue_setting_invalid",
             hint="pass --queue nats://host:4222, or set the variable",
         )
-    return Queue.connect(url, name=options.queue_name)
+    return Queue.connect(url, name=options.queue_name or _NAME)

@@ -45,6 +45,7 @@ _OWN = {
     "workspace": (_OF_TEAM, "give the team `antiphon.tools.files(folder)`"),
     "db": (_OF_TEAM, "give the team `antiphon.tools.sql(database)`"),
     "queue": ("a system of yours has its own queue", "give it `queue=` where it is made"),
+    "queue-name": ("a system of yours has its own queue", "give it `queue=` where it is made"),
     "store": ("an object of yours has its own store", "give it `checkpointer=` where it is made"),
     "model": ("an object of yours has its own model", "give it `model` where it is made"),
     "no-tools": (_OF_TEAM, "give the team the tools that it needs"),

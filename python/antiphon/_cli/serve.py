@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from antiphon._cli.exit_codes import Exit
 
 
-_OF_SYSTEMS = ("store", "model", "set", "db", "docs", "workspace", "queue", "no-tools")
+_QUEUE = ("queue", "queue-name")
+_OF_SYSTEMS = ("store", "model", "set", "db", "docs", "workspace", *_QUEUE, "no-tools")
 """Options of ready systems; an object of the user's own has what they give."""
 
 
@@ -37,7 +38,7 @@ def serve(options: argparse.Namespace) -> Exit:
     # What is cheap to know comes before a model is opened.
     token = _token(options.token_env)
     check_installed()
-    check_access(options.host, options.port, token)
+    check_access(options.host, options.port, token, options.allow_host or ())
     with _served(options) as thing:
         running = server.start(
             thing,
