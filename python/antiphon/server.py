@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._serve.access import check_access, check_installed, invalid, listen
 from antiphon._serve.active_runs import ActiveRuns
-from antiphon._serve.application import ServerLimits, application
+from antiphon._serve.application import RequestPolicy, application
 from antiphon._serve.runner import ServedRunner
 from antiphon._validation import LARGEST_COUNT, is_count, is_number, is_seconds
 from antiphon.errors import StateError
@@ -100,7 +100,7 @@ def start(
             raise invalid(f"`{name}` must be {expected}: {value!r}")
     check_installed()
     runner = ServedRunner(thing)
-    limits = ServerLimits(
+    limits = RequestPolicy(
         hosts=(*_OWN, host, *allowed_hosts), token=token, max_body=max_body, keep_alive=keep_alive
     )
     runs = ActiveRuns(max_runs, timeout)

@@ -28,18 +28,18 @@ def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Saver]:
         yield kept
 
 
-class Log(TypedDict, total=False):
+class DoneState(TypedDict, total=False):
     done: Annotated[list[str], extend]
 
 
-class Does(Agent):
+class RecordingAgent(Agent):
     """Notes that it was there."""
 
     def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
         return {"done": [ctx.agent]}
 
 
-class Stops(Agent):
+class BlockingAgent(Agent):
     """Waits without end, until it is let go."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Stops(Agent):
         return {"done": [ctx.agent], "answer": "ok"}
 
 
-def cancel_in(team: Orchestrator[Any, Any], stops: Stops, question: str) -> None:
+def cancel_in(team: Orchestrator[Any, Any], stops: BlockingAgent, question: str) -> None:
     """Cancels a run on the thread ``t`` while an agent is at work."""
 
     async def cancel() -> None:
@@ -73,8 +73,12 @@ def done(held: Any) -> list[str]:
 
 
 def test_the_thread_has_the_state_of_the_last_superstep_that_ended(saver: Saver) -> None:
-    stops = Stops()
-    team = Orchestrator([Does(name="one"), Does(name="two"), stops], state=Log, checkpointer=saver)
+    stops = BlockingAgent()
+    team = Orchestrator(
+        [RecordingAgent(name="one"), RecordingAgent(name="two"), stops],
+        state=DoneState,
+        checkpointer=saver,
+    )
     cancel_in(team, stops, "q")
     held = team.state("t")
     assert (held.outcome, held.next, done(held)) == ("cancelled", ("stops",), ["one", "two"])
@@ -86,8 +90,8 @@ def test_the_thread_has_the_state_of_the_last_superstep_that_ended(saver: Saver)
 
 
 def test_a_new_question_goes_on_from_what_a_cancelled_run_has_left(saver: Saver) -> None:
-    stops = Stops()
-    team = Orchestrator([Does(name="one"), stops], state=Log, checkpointer=saver)
+    stops = BlockingAgent()
+    team = Orchestrator([RecordingAgent(name="one"), stops], state=DoneState, checkpointer=saver)
     cancel_in(team, stops, "first")
     stops.free = True
     result = team.run("second", thread="t")
@@ -97,10 +101,10 @@ def test_a_new_question_goes_on_from_what_a_cancelled_run_has_left(saver: Saver)
 
 
 def test_a_branch_that_had_ended_is_not_repeated_after_a_cancellation(saver: Saver) -> None:
-    stops, ended = Stops(), threading.Event()
+    stops, ended = BlockingAgent(), threading.Event()
     calls: list[str] = []
 
-    class Beside(Agent):
+    class SiblingAgent(Agent):
         def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
             calls.append(ctx.agent)
             return {"done": [ctx.agent]}
@@ -110,7 +114,9 @@ def test_a_branch_that_had_ended_is_not_repeated_after_a_cancellation(saver: Sav
             ended.set()
 
     team: Orchestrator[Any, Any] = Orchestrator(
-        [Does(name="one"), [Beside(), stops]], state=Log, checkpointer=saver
+        [RecordingAgent(name="one"), [SiblingAgent(name="beside"), stops]],
+        state=DoneState,
+        checkpointer=saver,
     )
 
     async def cancel() -> None:
@@ -130,7 +136,7 @@ def test_a_branch_that_had_ended_is_not_repeated_after_a_cancellation(saver: Sav
 
 
 def test_a_stream_that_is_closed_gives_the_state_and_the_usage_so_far() -> None:
-    stops = Stops()
+    stops = BlockingAgent()
     first = Agent(scripted(["a reply"]), name="first", writes="draft")
     team = Orchestrator([first, stops], checkpointer="memory:")
     with team.stream("q", thread="t") as stream:

@@ -26,7 +26,7 @@ _ELSEWHERE = {404: "there is no such route", 405: "the route has no such method"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerLimits:
+class RequestPolicy:
     """What a request may be, and who may send it.
 
     Attributes:
@@ -42,7 +42,7 @@ class ServerLimits:
     keep_alive: float
 
 
-def application(runner: ServedRunner, runs: ActiveRuns, limits: ServerLimits) -> ASGIApp:
+def application(runner: ServedRunner, runs: ActiveRuns, limits: RequestPolicy) -> ASGIApp:
     """The ASGI application that serves a runner."""
     from starlette.applications import Starlette
     from starlette.routing import Route
@@ -80,7 +80,7 @@ class _Endpoint:
 class _Routes:
     """What the routes do."""
 
-    def __init__(self, runner: ServedRunner, runs: ActiveRuns, limits: ServerLimits) -> None:
+    def __init__(self, runner: ServedRunner, runs: ActiveRuns, limits: RequestPolicy) -> None:
         self._runner = runner
         self._runs = runs
         self._limits = limits

@@ -49,8 +49,8 @@ impl Store for MemoryStore {
     fn claim(&self, thread: &str, owner: &str, term: Duration) -> StoreFuture<ThreadHead> {
         let now = self.clock.now();
         let mut threads = self.threads();
-        let started = || MemoryThread { at: now, ..MemoryThread::default() };
-        let kept = threads.entry(thread.to_owned()).or_insert_with(started);
+        let new_thread = || MemoryThread { at: now, ..MemoryThread::default() };
+        let kept = threads.entry(thread.to_owned()).or_insert_with(new_thread);
         if let Some((holder, until)) = kept.held_by_another(owner, now) {
             return ready(Err(busy(thread, until).with("owner", holder)));
         }

@@ -34,7 +34,7 @@ pub(in crate::data_analyst) async fn call(
         return Ok(patch(&cx, work).into());
     };
     let log = RequestLog::default();
-    cx.call.cx.notes = Some(log.before(cx.call.cx.notes.take(), &cx.call.cx.clock));
+    cx.call.cx.notes = Some(log.observe(cx.call.cx.notes.take(), &cx.call.cx.clock));
     let start = cx.call.cx.clock.now();
     let arguments = with_time_zone(plan.arguments(), &cx.state.context, tool.as_ref());
     let outcome = match approve_planned(&cx, tool.spec(), arguments)? {
@@ -105,7 +105,7 @@ struct RequestLog(Arc<Mutex<Vec<(Time, Json)>>>);
 
 impl RequestLog {
     /// Passes notes on, and keeps those about requests.
-    fn before(&self, next: Option<CallNotes>, clock: &Arc<dyn Clock>) -> CallNotes {
+    fn observe(&self, next: Option<CallNotes>, clock: &Arc<dyn Clock>) -> CallNotes {
         let (seen, clock) = (Arc::clone(&self.0), Arc::clone(clock));
         Arc::new(move |name, data| {
             if name == REQUEST_NOTE {
