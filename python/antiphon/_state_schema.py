@@ -11,8 +11,6 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
-    NotRequired,
-    Required,
     get_args,
     get_origin,
     get_type_hints,
@@ -36,6 +34,8 @@ _CONCRETE: dict[Any, type] = {
     collections.abc.MutableMapping: dict,
 }
 _TAKES = 2
+_QUALIFIERS = ("Required", "NotRequired", "ReadOnly")
+"""Names in ``typing``, or for older Pythons in ``typing_extensions``."""
 _MANAGED = frozenset({"IsLastStepManager", "RemainingStepsManager"})
 """The names of classes that mark keys whose values a graph computes; LangGraph's own count too."""
 
@@ -101,14 +101,14 @@ def read_channel(name: str, annotation: Any) -> Channel:
 
 
 def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The type within `Annotated`, `Required` and `NotRequired`, and the metadata."""
+    """The type within `Annotated` and what qualifies a field, and the metadata."""
     metadata: tuple[Any, ...] = ()
     while True:
         origin = get_origin(annotation)
         if origin is Annotated:
             metadata = (*annotation.__metadata__, *metadata)
             annotation = annotation.__origin__
-        elif origin in (Required, NotRequired):
+        elif getattr(origin, "_name", None) in _QUALIFIERS:
             annotation = get_args(annotation)[0]
         else:
             return annotation, metadata

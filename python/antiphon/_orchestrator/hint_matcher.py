@@ -32,11 +32,13 @@ class Mismatch(NamedTuple):
         path: where it stands within the value of the key, outermost first.
         expected: what it must be.
         found: what it is, as `described`.
+        hint: what to do about it, if that is not to be seen from what is expected.
     """
 
     path: tuple[str, ...]
     expected: str
     found: str
+    hint: str | None = None
 
     def below(self, step: str) -> Mismatch:
         """The same, seen from the container."""
@@ -57,19 +59,26 @@ _PartCheck = Callable[[Any, int], Mismatch | None]
 """Checks the parts of a container of the right class, at a depth of nesting."""
 
 
-def matcher_of(hint: Any) -> Matcher | None:
-    """The check of a type hint; ``None`` if any value fits, or classes cannot tell."""
+def matcher_of(hint: Any, *, is_partial: bool = False) -> Matcher | None:
+    """The check of a type hint; ``None`` if any value fits, or classes cannot tell.
+
+    Args:
+        hint: the type hint.
+        is_partial: whether the value itself may lack fields: others are merged with it.
+    """
     hint = _plain(hint)
     if type(hint).__name__ == "TypeAliasType":
-        return _Alias(hint)
+        return _Alias(hint, is_partial=is_partial)
     if is_union(hint):
-        options = [matcher_of(part) for part in typing.get_args(hint)]
+        options = [matcher_of(part, is_partial=is_partial) for part in typing.get_args(hint)]
         known = [option for option in options if option is not None]
         return _Union(known) if len(known) == len(options) else None
     if typing.get_origin(hint) is typing.Literal:
         return _Literal(typing.get_args(hint))
     kinds = _kinds(hint)
-    return None if kinds is None else _Instance(kinds, _part_check(hint))
+    if kinds is None:
+        return None
+    return _Instance(kinds, _part_check(hint, is_partial=is_partial))
 
 
 def is_union(hint: Any) -> bool:
@@ -103,14 +112,41 @@ def _plain(hint: Any) -> Any:
             hint = hint.__supertype__
         elif hasattr(hint, "__metadata__"):
             hint = hint.__origin__
+        elif _qualifier(hint):
+            hint = typing.get_args(hint)[0]
         else:
             return hint
+
+
+def _qualifier(hint: Any) -> str | None:
+    """What a hint says of its field beside the type; of ``typing`` or of ``typing_extensions``."""
+    name = getattr(typing.get_origin(hint), "_name", None)
+    return name if name in ("Required", "NotRequired", "ReadOnly") else None
+
+
+def _is_required(hint: Any, *, otherwise: bool) -> bool:
+    """Whether a field of a `TypedDict` must be there; `otherwise` is what its class says.
+
+    Where annotations are strings, the class does not know their qualifiers.
+    """
+    while True:
+        qualifier = _qualifier(hint)
+        if qualifier in ("Required", "NotRequired"):
+            return qualifier == "Required"
+        if qualifier is None and not hasattr(hint, "__metadata__"):
+            return otherwise
+        hint = hint.__origin__ if qualifier is None else typing.get_args(hint)[0]
+
+
+def _is_typed_dict(kind: Any) -> bool:
+    """Whether a class is a `TypedDict`, of ``typing`` or of ``typing_extensions``."""
+    return typing.is_typeddict(kind) or type(kind).__name__ == "_TypedDictMeta"
 
 
 def _kinds(hint: Any) -> tuple[type, ...] | None:
     """The classes whose instances fit a hint without alternatives; none where that is unknown."""
     kind = type(None) if hint is None else typing.get_origin(hint) or hint
-    if typing.is_typeddict(kind):
+    if _is_typed_dict(kind):
         return (dict,)
     # Of `Any` there are no instances, and it is a class.
     if kind in (Any, object) or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
@@ -129,12 +165,18 @@ class _Instance:
         self.exact = frozenset(() if part_check else kinds)
 
     def mismatch(self, value: Any, depth: int = 0) -> Mismatch | None:
-        if not isinstance(value, self._kinds):
+        if not self._fits(value):
             names = ["None" if kind is type(None) else kind.__name__ for kind in self._kinds]
             return Mismatch((), " or ".join(sorted(names)), described(value))
         if self._part_check is None or depth > _DEEPEST:
             return None
         return self._part_check(value, depth + 1)
+
+    def _fits(self, value: Any) -> bool:
+        try:
+            return isinstance(value, self._kinds)
+        except TypeError:  # a class that does not tell its instances
+            return True
 
 
 class _Literal:
@@ -161,14 +203,16 @@ class _Alias:
 
     exact: frozenset[type] = frozenset()
 
-    def __init__(self, alias: Any) -> None:
+    def __init__(self, alias: Any, *, is_partial: bool) -> None:
         self._alias = alias
+        self._is_partial = is_partial
         self._inner: Matcher | None = None
         self._is_read = False
 
     def mismatch(self, value: Any, depth: int = 0) -> Mismatch | None:
         if not self._is_read:
-            self._inner, self._is_read = matcher_of(self._alias.__value__), True
+            self._inner = matcher_of(self._alias.__value__, is_partial=self._is_partial)
+            self._is_read = True
         if self._inner is None or depth > _DEEPEST:
             return None
         return self._inner.mismatch(value, depth + 1)
@@ -194,11 +238,11 @@ class _Union:
         return inner[0] if inner else Mismatch((), _bounded(names), found[0].found)
 
 
-def _part_check(hint: Any) -> _PartCheck | None:
+def _part_check(hint: Any, *, is_partial: bool) -> _PartCheck | None:
     kind = typing.get_origin(hint) or hint
     args = typing.get_args(hint)
-    if typing.is_typeddict(kind):
-        return _Fields(kind)
+    if _is_typed_dict(kind):
+        return _Fields(kind, is_partial=is_partial)
     is_container = kind in _CONTAINERS or getattr(kind, "__module__", "") == "collections.abc"
     if not args or not is_container or any(map(_is_unpacked, args)):
         return None
@@ -259,21 +303,42 @@ class _Entries:
         return wrong or _first(entries, depth)
 
 
+class _Field(NamedTuple):
+    """A field of a `TypedDict`."""
+
+    matcher: Matcher | None
+    is_required: bool
+
+
 class _Fields:
     """The fields of a `TypedDict`. They are read when first needed: it may contain itself."""
 
-    def __init__(self, kind: Any) -> None:
+    def __init__(self, kind: Any, *, is_partial: bool) -> None:
         self._kind = kind
-        self._fields: dict[str, Matcher | None] | None = None
+        self._is_partial = is_partial
+        self._fields: dict[str, _Field] | None = None
 
     def __call__(self, value: Any, depth: int) -> Mismatch | None:
         if self._fields is None:
-            self._fields = {name: matcher_of(hint) for name, hint in _hints(self._kind).items()}
-        fields = self._fields
-        present = (
-            (f"field `{name}`", fields[name], value[name]) for name in fields if name in value
+            self._fields = _fields_of(self._kind)
+        # A dict with defaults has what is not in it.
+        is_partial = self._is_partial or hasattr(type(value), "__missing__")
+        for name, (matcher, is_required) in self._fields.items():
+            if name in value:
+                wrong = None if matcher is None else matcher.mismatch(value[name], depth)
+            else:
+                wrong = self._missing(value) if is_required and not is_partial else None
+            if wrong is not None:
+                return wrong.below(f"field `{name}`")
+        return None
+
+    def _missing(self, value: Any) -> Mismatch:
+        known = [f"`{name}`" for name in self._fields or () if name in value]
+        found = _bounded(f"found only {', '.join(known)}") if known else "found no field"
+        hint = (
+            f"give it, or declare it in `{self._kind.__name__}` as `NotRequired[...]` of `typing`"
         )
-        return _first(present, depth)
+        return Mismatch((), "given", found, hint)
 
 
 def _first(parts: Iterable[tuple[str, Matcher | None, Any]], depth: int) -> Mismatch | None:
@@ -283,8 +348,13 @@ def _first(parts: Iterable[tuple[str, Matcher | None, Any]], depth: int) -> Mism
     return None
 
 
-def _hints(kind: Any) -> dict[str, Any]:
+def _fields_of(kind: Any) -> dict[str, _Field]:
     try:
-        return typing.get_type_hints(kind)
-    except NameError:  # a name that is known only to the function that declares the class
+        hints = typing.get_type_hints(kind, include_extras=True)
+    except Exception:  # noqa: BLE001 - a hint may be any code; where it cannot be read, all fits
         return {}
+    required: frozenset[str] = getattr(kind, "__required_keys__", frozenset())
+    return {
+        name: _Field(matcher_of(hint), _is_required(hint, otherwise=name in required))
+        for name, hint in hints.items()
+    }

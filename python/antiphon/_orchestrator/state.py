@@ -15,7 +15,7 @@ from antiphon.state import append as append_rule
 from antiphon.state import extend, merge, once
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from antiphon._antiphon import Builder
 
@@ -393,7 +393,7 @@ class Fields:
         except pydantic.ValidationError as error:
             found = error.errors(include_url=False, include_context=False)[0]
             raise StateError(
-                f"invalid value for the key `{name}`: {found['msg']}",
+                f"invalid value for {_place(found['loc'], name)}: {found['msg']}",
                 code="write_mistyped",
                 details={"key": name},
             ) from error
@@ -423,3 +423,9 @@ class Fields:
             except pydantic.PydanticUserError:  # the type has its own configuration
                 made[name] = pydantic.TypeAdapter(own)
         return made
+
+
+def _place(steps: Sequence[str | int], key: str) -> str:
+    """Where pydantic found something within the value of a key."""
+    named = [f"item {step}" if isinstance(step, int) else f"`{step}`" for step in steps]
+    return " of ".join([*reversed(named), f"the key `{key}`"])

@@ -32,7 +32,10 @@ class ValueTypes:
         self._written: dict[str, Matcher] = {}
         for name, hint in hints.items():
             rule = rules.get(name)
-            whole = matcher_of(hint) if rule in (*_WHOLE, "append") else None
+            if rule not in (*_WHOLE, "append"):
+                continue
+            # Parts of what is merged may come one by one, the first of them with the input.
+            whole = matcher_of(hint, is_partial=rule == "merge")
             if whole is None:
                 continue
             self._whole[name] = whole
@@ -61,7 +64,7 @@ class ValueTypes:
     def _mistyped(self, name: str, wrong: Mismatch, value: Any, *, is_item: bool) -> StateError:
         steps = [*reversed(wrong.path), *(["one item"] if is_item else [])]
         where = " of ".join([*steps, f"the key `{name}`"])
-        hint = (
+        hint = wrong.hint or (
             f"give what the state declares, `{name}: {hint_name(self._hints[name])}`, or declare "
             "another type"
         )
