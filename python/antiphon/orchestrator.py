@@ -19,6 +19,7 @@ from antiphon._orchestrator.options import (
 from antiphon._orchestrator.outcome import finish, is_limit, name_agent
 from antiphon._orchestrator.resume import ResumableRuns
 from antiphon._orchestrator.stream import AsyncStream, Stream
+from antiphon._orchestrator.team_prompts import TeamPrompts
 from antiphon._orchestrator.updates import entry, turn
 from antiphon._pause import relay_questions
 from antiphon._sync_async import Routine, async_method, run_async, sync_method
@@ -30,6 +31,7 @@ from antiphon._watch.watcher import read_watch, watching
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping, Sequence
 
     from antiphon._antiphon import Command, Event, RetryPolicy, Run, Saver, ThreadRef, TurnInput
@@ -78,6 +80,8 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
         name: the name in traces, and in another team; `recover` resumes only runs with this
             name. Default: ``team``.
         description: one sentence that the routers of another team read. Default: none.
+        prompts: texts or paths that replace what the team says to models by itself, by their
+            names in `prompts`. Default: none.
         checkpointer: the store of its threads: a saver of `antiphon.checkpoint`, or its URL:
             ``memory:``, ``sqlite:FILE`` or ``postgres://...``. Default: none.
         durability: when a step is durable. ``sync``: before the next starts; ``async``: while
@@ -88,7 +92,8 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
     Raises:
         ValidationError: the declaration is invalid: an agent or one of its options
             (``agent_invalid``, ``agent_unknown``, ``team_invalid``), the state
-            (``state_invalid``, ``graph_invalid``), a model or a tool.
+            (``state_invalid``, ``graph_invalid``), a prompt (``prompt_unknown``,
+            ``prompt_invalid``), a model or a tool.
         AuthError: a provider requires a key, and none was found (``model_key_missing``).
         StateError: the store cannot be opened; see `antiphon.checkpoint.SqliteSaver.open`.
 
@@ -116,10 +121,12 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
         fallback: AgentDeclaration | type[AgentDeclaration] | TeamBase | str | None = None,
         name: str = "team",
         description: str | None = None,
+        prompts: Mapping[str, str | os.PathLike[str]] | None = None,
         checkpointer: Saver | str | None = None,
         durability: Durability = "async",
     ) -> None:
         self.name = _name(name)
+        self._prompts = TeamPrompts(prompts)
         self.description = description
         self._budget = read_budget(budget, "the team")
         self._records = on_error == "record"
@@ -135,6 +142,7 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
                 on_error=read_on_error(on_error, "the team") or "raise",
                 fallback=fallback,
                 name=name,
+                prompts=self._prompts,
             )
         )
         self.state_keys = self._built.state.keys
@@ -147,6 +155,14 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
     def graph(self) -> Diagram:
         """The diagram of the team: Mermaid text or SVG, displayed in notebooks."""
         return self._built.diagram
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """What the team says to models by itself, by name.
+
+        `prompts=` replaces them. Fields such as ``{{agents}}`` are filled.
+        """
+        return dict(self._prompts.texts)
 
     @sync_method
     def run(

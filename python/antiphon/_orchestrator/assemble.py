@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Engine
     from antiphon._diagram import Diagram
+    from antiphon._orchestrator.team_prompts import TeamPrompts
     from antiphon._serialization.registry import Registry
     from antiphon.tools import Tool
 
@@ -55,6 +56,7 @@ class Settings:
     on_error: str
     fallback: Any
     name: str
+    prompts: TeamPrompts
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,11 @@ def _links(specs: list[Spec], settings: Settings, agent_names: AgentNames) -> _L
     by_name = {spec.name: spec for spec in specs}
     return _Links(
         fallbacks(specs, settings.fallback, agent_names),
-        {spec.name: handoffs(spec, by_name, agent_names) for spec in specs if spec.handoffs},
+        {
+            spec.name: handoffs(spec, by_name, agent_names, settings.prompts)
+            for spec in specs
+            if spec.handoffs
+        },
     )
 
 
@@ -215,7 +221,13 @@ class _Nodes:
         kind = RouterLoopOptions if chooses else AgentLoopOptions
         takes_over = not chooses and spec.name in self._links.fallbacks.values()
         tools = self._links.handoffs.get(spec.name, {})
-        own = kind(spec, self._state, takes_over=takes_over, handoffs=tools)
+        own = kind(
+            spec,
+            self._state,
+            takes_over=takes_over,
+            handoffs=tools,
+            prompts=self._settings.prompts,
+        )
         self._builder.agent(spec.name, model=self._model(spec), **own.options(), **shared)
 
     def connect(self, flow_edges: FlowEdges, specs: list[Spec]) -> None:
@@ -259,7 +271,7 @@ def _flow_edges(
             code="team_invalid",
         )
     if settings.router is not None:
-        router = read_router(settings.router, specs)
+        router = read_router(settings.router, specs, settings.prompts)
         edges = [(START, router.name), *((name, router.name) for name in agent_names)]
         return FlowEdges(edges), settings.max_steps, router
     if settings.flow is None:

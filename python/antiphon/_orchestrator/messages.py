@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._content import is_content, read_parts, text_of
 from antiphon._json_values import encode_result
-from antiphon._orchestrator.prompt_files import DATA_WARNING, GO_ON, prompt
+from antiphon._orchestrator.team_prompts import DATA_WARNING, GO_ON
 from antiphon._state_schema import fields_of_state
 from antiphon.errors import StateError, ToolError
 
 if TYPE_CHECKING:
     from antiphon._orchestrator.agent_spec import Spec
+    from antiphon._orchestrator.team_prompts import TeamPrompts
 
 
 _ROLES = {"human": "user", "ai": "assistant", "developer": "system"}
@@ -199,7 +200,7 @@ def _fields(message: Any) -> dict[str, Any]:
 
 
 def opening(
-    spec: Spec, state: Any, data: dict[str, Any], instructions: str
+    spec: Spec, state: Any, data: dict[str, Any], instructions: str, *, prompts: TeamPrompts
 ) -> list[dict[str, Any]]:
     """The messages that start an agent's conversation.
 
@@ -213,7 +214,7 @@ def opening(
     values = fields_of_state(state)
     read = {key: values[key] for key in spec.reads if values.get(key) is not None}
     blocks = [_block(key, value) for key, value in {**read, **data}.items()]
-    orders = [instructions, prompt(DATA_WARNING) if blocks else ""]
+    orders = [instructions, prompts.fill(DATA_WARNING) if blocks else ""]
     system = "\n\n".join(part for part in orders if part)
     messages = [said("system", system)] if system else []
     messages += conversation(_talk(values), spec.name)
@@ -227,7 +228,7 @@ def opening(
         )
     if messages[-1]["role"] == "assistant":
         # Servers want the last word to be the user's.
-        messages.append(said("user", prompt(GO_ON)))
+        messages.append(said("user", prompts.fill(GO_ON)))
     shown: list[dict[str, Any]] = encode_result(messages)
     return shown
 

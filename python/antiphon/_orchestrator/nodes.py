@@ -18,9 +18,9 @@ from antiphon._orchestrator.context import AgentContext
 from antiphon._orchestrator.declaration import AgentDeclaration, TeamBase
 from antiphon._orchestrator.flow import END, is_member, member
 from antiphon._orchestrator.messages import opening, said, sent, tool_messages
-from antiphon._orchestrator.prompt_files import ROUTER, prompt
 from antiphon._orchestrator.run_context import RunContext
 from antiphon._orchestrator.state import CUT, StateView, fields_of, is_record, noted
+from antiphon._orchestrator.team_prompts import ROUTER
 from antiphon._orchestrator.updates import returned
 from antiphon._pause import Interrupted, NodeInterrupted, pause_in
 from antiphon._schema.contract import Output
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Context, NativeTool
     from antiphon._orchestrator.flow import AgentNames
     from antiphon._orchestrator.state import State
+    from antiphon._orchestrator.team_prompts import TeamPrompts
     from antiphon.tools import Tool, ToolContext
 
     _Callable: TypeAlias = tuple[Callable[..., Any], bool]
@@ -147,11 +148,13 @@ class AgentLoopOptions:
         *,
         takes_over: bool,
         handoffs: Mapping[str, dict[str, Any]],
+        prompts: TeamPrompts,
     ) -> None:
         self._spec = spec
         self._state = state
         self._takes_over = takes_over
         self._handoffs = handoffs
+        self._prompts = prompts
 
     def options(self) -> dict[str, Any]:
         """The arguments of `Builder.agent`, without the model."""
@@ -198,9 +201,9 @@ class AgentLoopOptions:
             )
         if isinstance(given, StateView):
             errors = {"errors": given.errors} if self._takes_over and given.errors else {}
-            return opening(spec, given.state, errors, instructions)
+            return opening(spec, given.state, errors, instructions, prompts=self._prompts)
         state, data = sent(given, spec.reads)
-        return opening(spec, state, data, instructions)
+        return opening(spec, state, data, instructions, prompts=self._prompts)
 
     def _close(self, given: Any, reply: dict[str, Any], ctx: Context) -> Any:
         del given, ctx
@@ -326,7 +329,7 @@ class Router(AgentDeclaration):
     """Chooses who of the team acts next."""
 
 
-def read_router(given: Any, specs: Sequence[Spec]) -> Spec:
+def read_router(given: Any, specs: Sequence[Spec], prompts: TeamPrompts) -> Spec:
     """The agent or model that chooses among the agents.
 
     Raises:
@@ -358,7 +361,7 @@ def read_router(given: Any, specs: Sequence[Spec]) -> Spec:
         )
     if spec.handoffs:
         raise ValidationError(f"a router has no `handoffs`: {spec.name}", code="team_invalid")
-    task = f"{prompt(ROUTER)}\n{_listing(specs)}"
+    task = prompts.fill(ROUTER, agents=_listing(specs))
     return replace(spec, instructions=_led(spec.instructions, task), output=_choice(names))
 
 

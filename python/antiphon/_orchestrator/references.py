@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._orchestrator.agent_spec import Spec, name_of, read_spec
 from antiphon._orchestrator.flow import is_member, member
+from antiphon._orchestrator.team_prompts import HANDOFF
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from antiphon._orchestrator.flow import AgentNames
+    from antiphon._orchestrator.team_prompts import TeamPrompts
 
 _LONGEST = 64
 """Characters of a tool's name that all providers take."""
@@ -69,7 +71,7 @@ def fallbacks(specs: Sequence[Spec], fallback: Any, agent_names: AgentNames) -> 
 
 
 def handoffs(
-    spec: Spec, specs: Mapping[str, Spec], agent_names: AgentNames
+    spec: Spec, specs: Mapping[str, Spec], agent_names: AgentNames, prompts: TeamPrompts
 ) -> dict[str, dict[str, Any]]:
     """The tools by which an agent's model hands the conversation over, by the agents they lead to.
 
@@ -91,10 +93,10 @@ def handoffs(
                 details={"option": "handoffs"},
             )
         taken.add(name)
-        sentence = f"Hand the conversation over to {target}, who continues it."
+        description = specs[target].description or ""
         made[target] = {
             "name": name,
-            "description": f"{sentence} {specs[target].description}".strip(),
+            "description": prompts.fill(HANDOFF, agent=target, description=description).strip(),
             "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
         }
     return made

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from antiphon._text import well_formed
 from antiphon.errors import ValidationError
 
-if TYPE_CHECKING:
-    import os
-
-__all__ = ["read_answers", "read_prompts", "read_question"]
+__all__ = ["read_answers", "read_question"]
 
 _ID = re.compile("[0-9a-f]{32}")
 
@@ -39,34 +34,6 @@ def read_question(given: Any) -> Any:
     else:
         complaint, found = "must be a text, or a list of messages", type(given).__name__
     raise ValidationError(f"the question {complaint}: {found}", code="question_malformed")
-
-
-def read_prompts(given: Mapping[str, str | os.PathLike[str]] | None) -> dict[str, str]:
-    """The texts that replace prompts; a path stands for the text of its file.
-
-    Raises:
-        ValidationError: one cannot be read, or is no text (``prompt_invalid``).
-    """
-    if given is not None and not isinstance(given, Mapping):
-        raise ValidationError(
-            f"`prompts` must be a dict of texts or paths by name: {type(given).__name__}",
-            code="prompt_invalid",
-            hint='pass `prompts={"planner": "…"}`; `System.prompts` has the names',
-        )
-    prompts = {}
-    for name, text in (given or {}).items():
-        if not isinstance(text, str | Path):
-            raise ValidationError(
-                f"the prompt `{name}` must be a string or a path: {type(text).__name__}",
-                code="prompt_invalid",
-            )
-        try:
-            prompts[name] = text if isinstance(text, str) else text.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ValidationError(
-                f"the prompt `{name}` cannot be read: {text}: {error}", code="prompt_invalid"
-            ) from error
-    return prompts
 
 
 def read_answers(answers: tuple[Any, ...]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from antiphon._antiphon import NativeSystem, enclosing_context
 from antiphon._batch import gather
 from antiphon._event_loop import run_blocking
 from antiphon._orchestrator.options import read_budget, read_count
+from antiphon._replaced_prompts import read_prompts
 from antiphon._roles import CallerContext, as_role
 from antiphon._sync_async import Operation, Routine, run_async, run_sync
 from antiphon._tool.context import check_context
@@ -19,7 +20,7 @@ from antiphon._watch.watcher import closing_watcher, read_watch, watching
 from antiphon.errors import StateError, ValidationError
 from antiphon.systems._await import await_result
 from antiphon.systems._batches import Batches
-from antiphon.systems._inputs import read_answers, read_prompts, read_question
+from antiphon.systems._inputs import read_answers, read_question
 from antiphon.systems._lazy_native_system import LazyNativeSystem
 from antiphon.systems._roles import (
     check_names,
@@ -93,7 +94,7 @@ class System(Batches[_R], SystemThreads, Generic[_R]):
             for name, role in (roles or {}).items()
             if role is not None
         }
-        texts = read_prompts(prompts)
+        texts = read_prompts(prompts, "System.prompts", "planner")
         own = self._parts(known, parts or {})
         self._tools = tools_by_role(known, own.get("tools", {}))
 
