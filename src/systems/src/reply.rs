@@ -56,18 +56,18 @@ pub fn text() -> Json {
     json!({"type": "string", "minLength": 1, "not": {"pattern": "^\\s*$"}})
 }
 
-/// What the forms of replies have in place of an answer. Small models copy it.
-pub(crate) const PLACEHOLDER: &str = "the answer";
+/// What the forms of replies have in place of an answer. Small models copy it; in its brackets
+/// it is no answer to any question, while the words alone may be one, such as a translation.
+pub(crate) const PLACEHOLDER: &str = "<the answer>";
 
 /// Whether an answer is no more than what its form has in its place.
 pub(crate) fn is_placeholder(answer: &str) -> bool {
     answer.trim().trim_end_matches('.').eq_ignore_ascii_case(PLACEHOLDER)
 }
 
-/// The schema of an answer. A small model that copies the [`PLACEHOLDER`] as it stands is asked
-/// again; in another case or with a full stop it may be an answer, such as a translation.
+/// The schema of an answer. A model that copies the [`PLACEHOLDER`] is asked again.
 pub fn answer_text() -> Json {
-    json!({"type": "string", "minLength": 1, "not": {"pattern": "^\\s*(the answer\\s*)?$"}})
+    json!({"type": "string", "minLength": 1, "not": {"pattern": "^\\s*(<the answer>\\s*)?$"}})
 }
 
 /// The schema of an object with these properties, all of them required.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use antiphon_core::{Fault, Message, Schema, Time, ToolSpec};
+use antiphon_html::escape;
 use serde_json::{Value as Json, json};
 
 use super::AgenticSearch;
@@ -76,9 +77,10 @@ pub(super) fn answer_schema(config: &Config) -> Schema {
 }
 
 fn answer_form(config: &Config) -> String {
+    let answer = escape(PLACEHOLDER);
     let mut form = format!(
         "{{\"reasoning\": \"how the results lead to the answer, in one sentence\", \
-         \"response_content\": \"<p>{PLACEHOLDER}</p>\", \"sources\": [1]"
+         \"response_content\": \"<p>{answer}</p>\", \"sources\": [1]"
     );
     if config.replans() {
         form.push_str(

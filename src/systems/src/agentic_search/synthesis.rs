@@ -64,9 +64,11 @@ pub(super) fn conclude(
     Ok(patch)
 }
 
-/// Whether an answer is what the form has in its place.
+/// Whether an answer is what the form has in its place, or nothing: a placeholder whose brackets
+/// are not escaped is an element without a text.
 fn is_form(response: &FinalResponse) -> bool {
-    is_placeholder(&to_text(&response.response_content))
+    let text = to_text(&response.response_content);
+    text.trim().is_empty() || is_placeholder(&text)
 }
 
 /// What stands before words that no result supports.

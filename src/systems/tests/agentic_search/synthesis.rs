@@ -96,8 +96,8 @@ async fn the_error_of_a_provider_is_never_an_answer() {
 #[tokio::test]
 async fn the_form_as_it_was_given_is_no_answer() {
     for (html, outcome) in [
-        ("<p>the answer</p>", Outcome::NoAnswer),
-        ("The answer.", Outcome::NoAnswer),
+        ("<p>&lt;the answer&gt;</p>", Outcome::NoAnswer),
+        ("<p><the answer></p>", Outcome::NoAnswer),
         ("<p>the answer is 12</p>", Outcome::Answered),
     ] {
         let played = worded_by(answer(html)).await;
@@ -105,12 +105,19 @@ async fn the_form_as_it_was_given_is_no_answer() {
             played.request("synthesiser").messages[0]
                 .content
                 .to_string()
-                .contains("<p>the answer</p>")
+                .contains("<p>&lt;the answer&gt;</p>")
         );
         assert_eq!(played.result.outcome, outcome, "{html}");
         assert_eq!(played.spent(), (2, 1), "nothing is asked again");
         assert!(played.html().contains("12"), "the results are shown: {}", played.html());
     }
+}
+
+#[tokio::test]
+async fn the_words_of_the_placeholder_may_be_the_answer() {
+    let played = worded_by(answer("<p>the answer</p>")).await;
+    assert_eq!(played.result.outcome, Outcome::Answered);
+    assert!(played.html().contains("<p>the answer</p>"), "{}", played.html());
 }
 
 #[tokio::test]

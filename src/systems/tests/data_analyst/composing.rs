@@ -206,8 +206,8 @@ async fn agents_beyond_the_limit_of_turns_are_skipped() {
 async fn the_form_of_a_reply_is_no_answer() {
     let played = Scene::new(&json!({"check_query": false}))
         .role("sql_writer", [json!({"missing": "", "sql": "SELECT name FROM regions"})])
-        .role("sql_answerer", [said("the answer"), said("The answer.")])
-        .role("composer", [said("the answer"), said("There are North and South.")])
+        .role("sql_answerer", [said("<the answer>"), said("<The answer>.")])
+        .role("composer", [said("<the answer>"), said("There are North and South.")])
         .ask("Which regions are there in the database?")
         .await;
     let found = played.result.output.agent_results[0].answer.as_deref().unwrap();

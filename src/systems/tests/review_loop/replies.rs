@@ -142,12 +142,30 @@ async fn a_benchmarks_answer_is_trimmed_and_a_plain_one_is_not() {
 
 #[tokio::test]
 async fn what_stands_for_the_answer_in_the_prompt_is_none() {
+    let copied = "<the answer>";
     let played = Scene::new(&json!({"answer_format": "plain"}))
         .role("planner", [plan(&[], &["recall it"])])
         .role("critic", [approve(), approve()])
-        .role("expert", [solved("the answer", "how you reached it"), solved("Lima", "recalled")])
+        .role("expert", [solved(copied, "how you reached it"), solved("Lima", "recalled")])
         .ask("Capital of Peru?")
         .await;
     assert_answered(&played, 0);
     assert_eq!(played.answer.output.final_answer, "Lima");
+    let read = played.requests("expert")[0].messages[0].content.to_string();
+    let large = "<the answer, or why it cannot be known>";
+    assert!(read.contains(&format!("\"expert_answer\": \"{large}\"")), "{read}");
+}
+
+#[tokio::test]
+async fn the_words_of_the_placeholder_may_be_the_answer() {
+    for answer in ["the answer", "The answer", "the answer."] {
+        let played = Scene::new(&json!({"answer_format": "plain"}))
+            .role("planner", [plan(&[], &["Translate it."])])
+            .role("critic", [approve(), approve()])
+            .role("expert", [solved(answer, "a dictionary")])
+            .ask("What does „die Antwort“ mean in English?")
+            .await;
+        assert_answered(&played, 0);
+        assert_eq!(played.answer.output.final_answer, answer);
+    }
 }
