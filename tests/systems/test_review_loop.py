@@ -135,6 +135,44 @@ def test_a_function_that_fails_ends_the_question() -> None:
     assert caught.value.code == "role_failed"
 
 
+def test_a_critic_sends_a_rejected_answer_back_to_the_planner_if_that_is_asked_for() -> None:
+    def critic(brief: dict[str, Any]) -> dict[str, Any]:
+        if brief["step"] == "critic_expert" and brief["attempt"] == 1:
+            return {"decision": "reject", "feedback": "no source", "needs_research": True}
+        return APPROVE
+
+    def atlas(country: str) -> str:
+        """Looks a country up."""
+        return country
+
+    def solve(**settings: Any) -> tuple[list[str], ReviewLoopResult]:
+        briefs: list[str] = []
+
+        def planner(brief: dict[str, Any]) -> dict[str, Any]:
+            briefs.append(brief["instruction"])
+            return PLAN
+
+        loop = ReviewLoop(
+            model(researcher=[FOUND] * 2, expert=[SOLVED] * 2),
+            planner=planner,
+            critic=critic,
+            research_tools=[atlas],
+            **settings,
+        )
+        result = loop.run("Capital of Peru?")
+        drawn = [edge.label for edge in loop.graph.edges]
+        assert ("needs_research" in drawn) == bool(settings)
+        return briefs, result
+
+    briefs, result = solve(escalate_to_planner=True)
+    assert (result.outcome, briefs[1:]) == ("answered", ["no source"])
+    assert result.retries_by_agent == {"planner": 0, "researcher": 0, "expert": 1}
+    briefs, result = solve()
+    assert (result.outcome, len(briefs)) == ("answered", 1)
+    with pytest.raises(ValidationError, match="`escalate_to_planner` must be true or false"):
+        ReviewLoop(model(), escalate_to_planner="yes")  # type: ignore[arg-type]
+
+
 def test_researcher_and_expert_use_tools() -> None:
     asked: list[str] = []
 

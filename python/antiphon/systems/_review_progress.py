@@ -73,7 +73,8 @@ def _report_verdict(data: dict[str, Any]) -> Iterator[ProgressItem]:
     elif data["decision"] == "not_known":
         yield ProgressLine(f"{product} is a guess: {data['feedback']}")
     else:
-        yield ProgressLine(f"{product} rejected: {data['feedback']}")
+        lacking = " for want of research" if data.get("needs_research") else ""
+        yield ProgressLine(f"{product} rejected{lacking}: {data['feedback']}")
 
 
 class ReviewProgress(ProgressReporter):

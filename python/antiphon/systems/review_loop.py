@@ -52,6 +52,7 @@ class ReviewLoopSettings(TypedDict, total=False):
     strict_state: bool
     stop_on_no_progress: bool
     check_answerability: bool
+    escalate_to_planner: bool
 
 
 class ReviewLoop(System[ReviewLoopResult]):
@@ -77,7 +78,8 @@ class ReviewLoop(System[ReviewLoopResult]):
             reply of the role: ``{"research_steps": [...], "expert_steps": [...]}``.
             docs/guides/review-loop.md lists the input and the supported options of agents.
         critic: as `planner`; returns ``{"decision": "approve", "reject" or "not_known",
-            "feedback": ...}``.
+            "feedback": ...}``, and ``"needs_research": True`` to send a rejected answer back to the
+            planner, with ``escalate_to_planner=True``.
         researcher: as `planner`; returns ``{"result": ...}``.
         expert: as `planner`; returns ``{"expert_answer": ..., "reasoning_trace": ...}``, and
             ``"known": False`` if the answer says why nobody can know.

@@ -52,7 +52,7 @@ pub use step::{StepName, Worker};
 
 use self::config::AnswerFormat;
 use crate::builder::SystemBuilder;
-use crate::prompts::PromptSpec;
+use crate::prompts::{ModelTier, PromptSpec};
 use crate::resources::SystemResources;
 use crate::result::Outcome;
 use crate::role::RoleSpec;
@@ -90,6 +90,15 @@ pub struct ReviewLoop {
     words_answers: bool,
     /// What the expert says first.
     checks: ExpertChecks,
+    critic: CriticOptions,
+}
+
+/// What the replies of critics depend on.
+#[derive(Clone, Copy, Debug)]
+struct CriticOptions {
+    tier: ModelTier,
+    /// Whether one that rejects an answer may ask for more research.
+    escalates: bool,
 }
 
 /// What a small expert is asked before its work.
@@ -130,7 +139,11 @@ impl System for ReviewLoop {
             answerability: answerability::needs_check(&config, &resources)?,
             calculation: calculation::needs_check(&resources.roles),
         };
-        Ok(Self { config, resources, words_answers, checks })
+        let critic = CriticOptions {
+            tier: resources.roles.tier("critic"),
+            escalates: config.escalate_to_planner && prompt::can_look_up(&resources.roles)?,
+        };
+        Ok(Self { config, resources, words_answers, checks, critic })
     }
 
     fn config(&self) -> &Config {
@@ -142,8 +155,7 @@ impl System for ReviewLoop {
     }
 
     fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault> {
-        let critic = self.resources.roles.tier("critic");
-        graph::build(&self.config, critic, self.checks, graph)
+        graph::build(&self.config, self.critic, self.checks, graph)
     }
 
     fn open(&self, _: &Arc<QuestionInput>, _: &Session) {}

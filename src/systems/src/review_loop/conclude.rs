@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use antiphon_core::{Fault, FaultCode};
 use serde_json::json;
 
+use super::ReviewLoop;
 use super::config::{Config, ResearchMode};
 use super::conversation::RoleTask;
 use super::faithful::changed_word;
 use super::finalize::format_answer;
 use super::message::{MessageDraft, MessageFactory, MessageKind, Participant, attempts};
 use super::patch::Patch;
-use super::reply::{ExpertReply, FinalAnswer, PlannedStep, ResearchPlan, ResearcherReply};
-use super::state::{Decision, ExpertState, ResearcherState, State, Verdict};
+use super::reply::{
+    CriticReply, ExpertReply, FinalAnswer, PlannedStep, ResearchPlan, ResearcherReply,
+};
+use super::state::{Decision, ExpertState, ResearcherState, State};
 use super::step::StepName;
 use crate::reply::RoleReply;
 use crate::result::Outcome;
@@ -22,9 +25,10 @@ pub(super) fn conclude(
     job: RoleTask,
     reply: RoleReply,
     state: &State,
-    config: &Config,
+    system: &ReviewLoop,
     factory: &mut MessageFactory,
 ) -> Result<Patch, Fault> {
+    let config = &system.config;
     let mut patch = Patch::default();
     let attempt = attempts(&state.agent_messages, job.step.into(), job.step_id);
     let content = match job.step {
@@ -35,7 +39,7 @@ pub(super) fn conclude(
         StepName::Expert => conclude_expert(reply, state, attempt, &mut patch)?,
         StepName::Finalizer => conclude_final_answer(reply, state, config, &mut patch)?,
         StepName::CriticPlanner | StepName::CriticResearcher | StepName::CriticExpert => {
-            conclude_verdict(job, reply, attempt, &mut patch)?
+            conclude_verdict(job, reply, system.critic.escalates, attempt, &mut patch)?
         }
     };
     let draft = MessageDraft {
@@ -155,22 +159,29 @@ fn conclude_expert(
 fn conclude_verdict(
     job: RoleTask,
     mut reply: RoleReply,
+    escalates: bool,
     attempt: usize,
     patch: &mut Patch,
 ) -> Result<String, Fault> {
-    let mut verdict: Verdict = reply.read()?;
+    let CriticReply { mut verdict, needs_research } = reply.read()?;
     if job.step == StepName::CriticResearcher && verdict.decision == Decision::NotKnown {
         // The step may say that nothing was found; whether that ends the question, others decide.
         verdict.decision = Decision::Reject;
     }
     let (decision, feedback) = (verdict.decision, &verdict.feedback);
+    // Rejected plans and research go back to those who see to the research anyway.
+    let needs_research = needs_research
+        && escalates
+        && job.step == StepName::CriticExpert
+        && decision == Decision::Reject;
     match job.step {
         StepName::CriticPlanner => patch
             .set(State::critic_planner_decision, decision)
             .set(State::critic_planner_feedback, feedback),
         StepName::CriticExpert => patch
             .set(State::critic_expert_decision, decision)
-            .set(State::critic_expert_feedback, feedback),
+            .set(State::critic_expert_feedback, feedback)
+            .set(State::critic_expert_needs_research, needs_research),
         _ => patch
             .set(State::critic_researcher_decision, decision)
             .set(State::critic_researcher_feedback, feedback),
@@ -187,8 +198,12 @@ fn conclude_verdict(
     if let (Some(index), Some(fields)) = (job.step_id, note.as_object_mut()) {
         fields.insert("index".to_owned(), index.into());
     }
+    let mut said = json!(verdict);
+    for value in [&mut said, &mut note].into_iter().filter(|_| needs_research) {
+        value.as_object_mut().map(|fields| fields.insert("needs_research".to_owned(), json!(true)));
+    }
     patch.note("verdict", note);
-    Ok(json!(verdict).to_string())
+    Ok(said.to_string())
 }
 
 fn conclude_final_answer(

@@ -23,6 +23,7 @@ use crate::system::SystemConfig;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct Config {
     /// Rejections and counted errors after which a question is given up; at
     /// least 1, by default 5.
@@ -72,6 +73,10 @@ pub struct Config {
     /// know the answer, by default yes. It is asked where nothing can be looked up, no file is
     /// attached, and planner and expert have no instructions or prompts of the caller.
     pub check_answerability: bool,
+    /// Whether a critic that rejects an answer may ask for more research, by default no: the
+    /// question goes back to the planner, and all research is done again. Without effect where
+    /// nothing can be looked up.
+    pub escalate_to_planner: bool,
 }
 
 impl Default for Config {
@@ -97,6 +102,7 @@ impl Default for Config {
             strict_state: true,
             stop_on_no_progress: false,
             check_answerability: true,
+            escalate_to_planner: false,
         }
     }
 }

@@ -8,8 +8,12 @@ use super::state::{Decision as Judgement, Retries};
 use super::step::{StepName, Worker};
 use crate::result::Outcome;
 
+/// The row for an answer that is sent back to the planner.
+pub const ESCALATED: &str = "escalated";
+
 /// Where a question stands, as far as decisions depend on it.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct DecisionContext {
     /// The step that was done last; none if it has a name that does not exist.
     pub step: Option<StepName>,
@@ -19,6 +23,8 @@ pub struct DecisionContext {
     /// one is and missing if one is; not known too if it approves of work that states it, and at
     /// the input if a small expert says so.
     pub verdict: Judgement,
+    /// Whether the critic of the answer asks for research.
+    pub needs_research: bool,
     /// The research steps whose results were rejected, in order.
     pub rejected: Vec<usize>,
     /// How many research steps the plan has.
@@ -203,6 +209,9 @@ fn determine(context: &DecisionContext) -> Row {
         }
         (Some(Step::CriticExpert), _, Judgement::Approve) => {
             Row::go("answer_approved", Step::Finalizer)
+        }
+        (Some(Step::CriticExpert), _, Judgement::Reject) if context.needs_research => {
+            Row { rule: ESCALATED, ..Row::rework(Step::Planner).fresh() }
         }
         (Some(Step::CriticExpert), _, Judgement::Reject) => Row::rework(Step::Expert),
         (Some(Step::CriticPlanner | Step::CriticResearcher | Step::CriticExpert), ..) => {

@@ -19,15 +19,14 @@ use super::prompt::instructions;
 use super::reply::schema;
 use super::state::State;
 use super::step::StepName;
-use super::{ExpertChecks, ReviewLoop};
+use super::{CriticOptions, ExpertChecks, ReviewLoop};
 use crate::builder::{RoleDefaults, RoleNode, SystemBuilder};
 use crate::node::{NodeContext, StateView, fan_out, goto};
-use crate::prompts::ModelTier;
 use crate::role::RoleSpec;
 
 const INPUT: &str = "input";
 const ORCHESTRATOR: &str = "orchestrator";
-const CRITIC: &str = "critic";
+pub(super) const CRITIC: &str = "critic";
 const EXPERT: &str = "expert";
 /// Asks whether anybody could know the answer.
 const ANSWERABILITY: &str = "answerability";
@@ -37,6 +36,9 @@ const CALCULATION: &str = "calculation";
 const WITHOUT_TOOLS: &str = "expert_without_tools";
 /// The finalizer without its model.
 const BYPASS: &str = "finalizer_bypass";
+
+/// The way of a rejected answer back to the planner.
+const ESCALATION: &str = "needs_research";
 
 /// The roles, in the order of a question without rejections.
 pub(super) const ROLES: &[RoleSpec] = &[
@@ -68,7 +70,7 @@ pub(super) const fn role_of(step: StepName) -> &'static str {
 /// Adds everything to the graph.
 pub(super) fn build(
     config: &Config,
-    critic: ModelTier,
+    critic: CriticOptions,
     checks: ExpertChecks,
     graph: &mut SystemBuilder<ReviewLoop>,
 ) -> Result<(), Fault> {
@@ -89,11 +91,11 @@ pub(super) fn build(
     graph.role_aside(ANSWERABILITY, answerability::role())?;
     graph.role_aside(CALCULATION, calculation::role())?;
     graph.role_without_tools(WITHOUT_TOOLS, role_node(StepName::Expert, config, critic))?;
-    connect(graph, checks);
+    connect(graph, checks, critic.escalates);
     Ok(())
 }
 
-fn connect(graph: &mut SystemBuilder<ReviewLoop>, checks: ExpertChecks) {
+fn connect(graph: &mut SystemBuilder<ReviewLoop>, checks: ExpertChecks, escalates: bool) {
     graph.branch(START, "entry", &[("question", INPUT), ("state", ORCHESTRATOR)], |view| {
         Ok(goto(if view.has_input() { "question" } else { "state" }))
     });
@@ -110,6 +112,7 @@ fn connect(graph: &mut SystemBuilder<ReviewLoop>, checks: ExpertChecks) {
         .map(|step| (step.as_str(), role_of(*step)))
         .collect();
     steps.extend([CALCULATION, WITHOUT_TOOLS, BYPASS].map(|node| (node, node)));
+    steps.extend(escalates.then_some((ESCALATION, StepName::Planner.as_str())));
     graph.branch(ORCHESTRATOR, "step", &steps, move |view| next(view, checks.calculation));
     let experts = [(EXPERT, EXPERT), (WITHOUT_TOOLS, WITHOUT_TOOLS)];
     graph.branch(CALCULATION, "tools", &experts, expert);
@@ -128,6 +131,9 @@ fn next(view: &StateView<'_, '_>, checks_calculation: bool) -> Result<Destinatio
     Ok(match StepName::parse(&name) {
         Some(StepName::Finalizer) if view.get(State::bypass)? => goto(BYPASS),
         Some(StepName::Expert) if checks_calculation => expert(view)?,
+        Some(StepName::Planner) if view.get(State::critic_expert_needs_research)? => {
+            goto(ESCALATION)
+        }
         Some(step) if step.is_research() => {
             fan_out(role_of(step), view.get(State::wave)?.into_iter().map(Json::from))
         }
@@ -144,7 +150,7 @@ fn expert(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
     }))
 }
 
-fn role_node(step: StepName, config: &Config, critic: ModelTier) -> RoleNode<ReviewLoop> {
+fn role_node(step: StepName, config: &Config, critic: CriticOptions) -> RoleNode<ReviewLoop> {
     RoleNode {
         role: role_of(step),
         schema: schema(step, config, critic),
@@ -169,9 +175,7 @@ fn role_node(step: StepName, config: &Config, critic: ModelTier) -> RoleNode<Rev
             let ReviewLoop { config, resources, .. } = cx.system();
             Ok(json!(RoleBrief::new(task(cx)?, &cx.state, config, &resources.roles)))
         },
-        conclude: |cx, reply| {
-            conclude(task(cx)?, reply, &cx.state, &cx.system().config, &mut factory(cx))
-        },
+        conclude: |cx, reply| conclude(task(cx)?, reply, &cx.state, cx.system(), &mut factory(cx)),
     }
 }
 

@@ -7,7 +7,9 @@ use antiphon_core::{Category, Fault, FaultCode};
 use serde_json::json;
 
 use super::config::{Config, FeedbackType};
-use super::decide::{Decision, DecisionContext, Failure, Limits, RetryTally, StepEntry, decide};
+use super::decide::{
+    Decision, DecisionContext, ESCALATED, Failure, Limits, RetryTally, StepEntry, decide,
+};
 use super::message::{
     MessageDraft, MessageFactory, MessageKind, Participant, instruction, last_instruction,
 };
@@ -62,6 +64,7 @@ fn decision_context(state: &State, config: &Config) -> DecisionContext {
         step,
         failure: state.error.as_ref().map(|fault| failure(state, step, fault)),
         verdict,
+        needs_research: state.critic_expert_needs_research,
         rejected,
         planned: state.research_steps.len(),
         index: state.current_research_index,
@@ -242,6 +245,7 @@ fn dispatch(
             .reset(State::researcher_states)
             .reset(State::research_verdicts);
         patch.reset(State::step_rejections);
+        progress::forget_research(state, patch);
     }
     let (index, wave) = next_wave(state, decision, config.research_mode);
     if index != state.current_research_index || decision.fresh {
@@ -281,13 +285,14 @@ fn compose(
             FeedbackType::Instruction => MessageKind::Instruction,
             FeedbackType::Feedback => MessageKind::Feedback,
         };
-        return (kind, feedback(state, next, step_id));
+        return (kind, feedback(state, decision, next, step_id));
     }
     (MessageKind::Instruction, instruction(next, step_id, state))
 }
 
-fn feedback(state: &State, next: StepName, step_id: Option<usize>) -> String {
+fn feedback(state: &State, decision: &Decision, next: StepName, step_id: Option<usize>) -> String {
     match (next, step_id) {
+        _ if decision.rule == ESCALATED => state.critic_expert_feedback.clone(),
         (StepName::Planner, _) => state.critic_planner_feedback.clone(),
         (StepName::Expert, _) => state.critic_expert_feedback.clone(),
         (_, Some(index)) => state.verdict(index).feedback,
@@ -312,6 +317,10 @@ fn clear_verdicts(state: &State, decision: &Decision, patch: &mut Patch) {
             }
             _ => continue,
         };
+    }
+    // The router still has to see that the question goes back.
+    if state.critic_expert_needs_research && decision.rule != ESCALATED {
+        patch.reset(State::critic_expert_needs_research);
     }
     if decision.entry == StepEntry::Rework && decision.next == Some(StepName::Researcher) {
         let kept = |(_, verdict): &(&usize, &Verdict)| verdict.decision == Judgement::Approve;

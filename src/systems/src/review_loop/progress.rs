@@ -25,6 +25,17 @@ pub(super) fn remember(state: &State, mode: ResearchMode, next: StepName, patch:
     patch.set(State::last_products, kept);
 }
 
+/// Forgets what was delivered before a new plan, after which the same findings and the same answer
+/// may be right; the plan itself may not.
+pub(super) fn forget_research(state: &State, patch: &mut Patch) {
+    let planner = StepName::Planner.as_str();
+    if state.last_products.keys().any(|key| key != planner) {
+        let mut kept = state.last_products.clone();
+        kept.retain(|key, _| key == planner);
+        patch.replace(State::last_products, kept);
+    }
+}
+
 fn products(state: &State, mode: ResearchMode, step: StepName) -> Vec<(String, String)> {
     let key = step.as_str();
     match step {

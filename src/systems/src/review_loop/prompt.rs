@@ -3,8 +3,8 @@
 use antiphon_core::{Fault, ToolSpec};
 
 use super::ReviewLoop;
-use super::config::{Config, ResearchMode};
-use super::graph::role_of;
+use super::config::ResearchMode;
+use super::graph::{CRITIC, role_of};
 use super::step::StepName;
 use crate::prompts::PromptSpec;
 use crate::resources::SystemResources;
@@ -58,6 +58,16 @@ pub(super) const PROMPTS: &[PromptSpec] = &[
         large: Some(include_str!("../../prompts/review_loop/critic_expert.large.md")),
     },
     PromptSpec {
+        name: "needs_research",
+        text: include_str!("../../prompts/review_loop/needs_research.md"),
+        large: Some(include_str!("../../prompts/review_loop/needs_research.large.md")),
+    },
+    PromptSpec {
+        name: "plan_more_research",
+        text: include_str!("../../prompts/review_loop/plan_more_research.md"),
+        large: None,
+    },
+    PromptSpec {
         name: "finalizer",
         text: include_str!("../../prompts/review_loop/finalizer.md"),
         large: None,
@@ -85,30 +95,32 @@ const DESCRIPTION: usize = 200;
 /// The instructions of a step, their fields filled. An expert may have to do without its tools.
 pub(super) fn instructions(
     step: StepName,
-    ReviewLoop { resources, config, .. }: &ReviewLoop,
+    system: &ReviewLoop,
     has_tools: bool,
     today: &str,
 ) -> Result<String, Fault> {
+    let resources = &system.resources;
     let fill = |prompt: &str, values: &[(&str, &str)]| {
         resources.instructions(role_of(step), prompt, values)
     };
     let today = ("today", today);
     match step {
-        StepName::Input | StepName::Planner => planner(resources, config, today),
+        StepName::Input | StepName::Planner => planner(system, today),
         StepName::Researcher | StepName::Expert => {
             let tools = tool_list(resources, step.as_str(), has_tools)?;
             fill(step.as_str(), &[("tools", &tools), today])
         }
         StepName::Finalizer => fill(step.as_str(), &[]),
+        StepName::CriticExpert => {
+            let escalation = escalation(system, CRITIC, "needs_research")?;
+            fill(step.as_str(), &[("needs_research", &escalation), today])
+        }
         step => fill(step.as_str(), &[today]),
     }
 }
 
-fn planner(
-    resources: &SystemResources,
-    config: &Config,
-    today: (&str, &str),
-) -> Result<String, Fault> {
+fn planner(system: &ReviewLoop, today: (&str, &str)) -> Result<String, Fault> {
+    let ReviewLoop { resources, config, .. } = system;
     let tier = resources.roles.tier("planner");
     let order = match config.research_mode {
         ResearchMode::Sequential => "steps_in_order",
@@ -130,7 +142,18 @@ fn planner(
     }
     let research_tools = tool_list(resources, "researcher", true)?;
     values.push(("research_tools", research_tools.as_str()));
+    let escalation = escalation(system, "planner", "plan_more_research")?;
+    values.push(("plan_more_research", escalation.as_str()));
     resources.instructions("planner", "planner", &values)
+}
+
+/// What a role reads of the way from the answer back to the plan, if there is one.
+fn escalation(system: &ReviewLoop, role: &str, prompt: &str) -> Result<String, Fault> {
+    let ReviewLoop { resources, critic, .. } = system;
+    if !critic.escalates {
+        return Ok(String::new());
+    }
+    Ok(format!("\n{}", resources.prompts.fill(prompt, resources.roles.tier(role), &[])?))
 }
 
 /// Whether the researcher may find what the expert does not know anyway: by

@@ -5,7 +5,9 @@ use antiphon_core::Schema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::CriticOptions;
 use super::config::{Config, ResearchMode};
+use super::state::Verdict;
 use super::step::StepName;
 use crate::prompts::ModelTier;
 use crate::reply::{answer_text, object, text};
@@ -52,6 +54,15 @@ pub(super) struct ExpertReply {
     pub(super) expert_answer: String,
 }
 
+/// What a critic says.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct CriticReply {
+    #[serde(flatten)]
+    pub(super) verdict: Verdict,
+    #[serde(default)]
+    pub(super) needs_research: bool,
+}
+
 /// The last words.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct FinalAnswer {
@@ -61,7 +72,7 @@ pub(super) struct FinalAnswer {
 }
 
 /// The schema of what a step is replied with.
-pub(super) fn schema(step: StepName, config: &Config, critic: ModelTier) -> Schema {
+pub(super) fn schema(step: StepName, config: &Config, critic: CriticOptions) -> Schema {
     match step {
         StepName::Input | StepName::Planner => Schema::new("plan", plan(config)),
         StepName::Researcher => Schema::new("finding", object(&json!({"result": text()}))),
@@ -114,13 +125,16 @@ fn with_required(fields: &Json, required: &[&str]) -> Json {
 /// it, so its decision comes first; a large one decides better once it has given its reasons.
 /// Rejecting without saying why helps nobody: the condition is beside the properties, where
 /// providers that do not know it pass over it.
-fn verdict(tier: ModelTier) -> Json {
+fn verdict(critic: CriticOptions) -> Json {
     let decision = json!({"type": "string", "enum": ["approve", "reject", "not_known"]});
     let feedback = json!({"type": ["string", "null"]});
-    let properties = match tier {
+    let mut properties = match critic.tier {
         ModelTier::Small => json!({"decision": decision, "feedback": feedback}),
         ModelTier::Large => json!({"feedback": feedback, "decision": decision}),
     };
+    if let Some(fields) = properties.as_object_mut().filter(|_| critic.escalates) {
+        fields.insert("needs_research".to_owned(), json!({"type": "boolean"}));
+    }
     json!({
         "type": "object",
         "properties": properties,

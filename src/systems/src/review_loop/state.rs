@@ -62,6 +62,8 @@ state! {
         [Set] critic_expert_decision: Decision,
         /// Why the answer was rejected.
         [Set] critic_expert_feedback: String,
+        /// Whether the answer was rejected because research is missing.
+        [Set] critic_expert_needs_research: bool,
         /// Rejections and counted errors.
         [Set] retry_count: u32,
         /// At how many of them the question is given up.

@@ -14,6 +14,7 @@ mod calculating;
 mod conversation_snapshot;
 mod delimiting;
 mod errors;
+mod escalation;
 mod evidence;
 mod flow;
 mod input;

@@ -13,12 +13,14 @@ use serde_json::json;
 use std::sync::Arc;
 
 use crate::scene::{always, approve, found, plan, reject, solved};
+use crate::tools::search_tool;
 
 /// What a critic says next: approval, a rejection, nonsense, or nothing.
 fn verdict(kind: u8) -> ScriptedReply {
     match kind {
         0 | 1 => approve().into(),
         2 => reject("again").into(),
+        5 => json!({"decision": "reject", "feedback": "more", "needs_research": true}).into(),
         3 => ScriptedReply::text("hm"),
         _ => Fault::new(FaultCode::ModelTimeout, "too late: x").into(),
     }
@@ -46,10 +48,10 @@ proptest! {
 
     #[test]
     fn any_sequence_of_verdicts_ends_within_the_limits(
-        verdicts in prop::collection::vec(0_u8..5, 0..40),
+        verdicts in prop::collection::vec(0_u8..6, 0..40),
         steps in 0_usize..4,
         limit in 1_u32..7,
-        parallel in any::<bool>(),
+        (parallel, escalates) in any::<(bool, bool)>(),
     ) {
         let names: Vec<String> = (0..steps).map(|step| format!("s{step}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -61,9 +63,13 @@ proptest! {
             .branch(critic.then_always(approve()));
         let model: Arc<dyn Model> = Arc::new(model);
         let mode = if parallel { "parallel" } else { "sequential" };
-        let settings = json!({"retry_limit": limit, "research_mode": mode});
+        let settings = json!({
+            "retry_limit": limit, "research_mode": mode, "escalate_to_planner": escalates,
+        });
         let config = Config::from_json(&settings).unwrap();
-        let system = SystemRunner::<ReviewLoop>::new(config, SystemResourcesBuilder::new().model(model)).unwrap();
+        let resources = SystemResourcesBuilder::new().model(model);
+        let resources = resources.tools("researcher", vec![search_tool(true)]);
+        let system = SystemRunner::<ReviewLoop>::new(config, resources).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let session = Session::new(Arc::new(ManualClock::default()));
         let answer = runtime.block_on(system.ask("q", session)).unwrap();
@@ -89,12 +95,13 @@ proptest! {
         (planned, index) in (0_usize..4, -1_i64..4),
         (missing, stalled, given_up) in any::<(bool, bool, bool)>(),
         (total, limit) in (0_u32..6, 1_u32..6),
-        (model, words_answers) in any::<(bool, bool)>(),
+        (model, words_answers, needs_research) in any::<(bool, bool, bool)>(),
     ) {
         let context = DecisionContext {
             step: step.map(|place| StepName::ALL[place]),
             failure,
             verdict,
+            needs_research,
             rejected: if verdict == Judgement::Reject { vec![0] } else { Vec::new() },
             planned,
             index,

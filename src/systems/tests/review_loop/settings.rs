@@ -26,6 +26,7 @@ fn every_setting_has_its_documented_default() {
         "strict_state": true,
         "stop_on_no_progress": false,
         "check_answerability": true,
+        "escalate_to_planner": false,
     });
     assert_eq!(json!(Config::default()), expected);
     assert_eq!(Config::from_json(&expected).unwrap(), Config::default());
