@@ -171,8 +171,9 @@ class OrchestratorResponse(SystemResult):
         planner: which agents were chosen, and why.
         metadata: ``confidence``, ``agents``, ``skipped``, ``partial`` (some agents failed),
             ``turns``, ``truncated`` (agents whose source has more rows than were read),
-            ``composer_fallback`` (the answer was composed without a model), and
-            ``rejected_answers`` (how wordings differed from what was found).
+            ``warnings`` (what to know of the query before relying on its rows, such as that a
+            join repeats rows that it sums up), ``composer_fallback`` (the answer was composed
+            without a model), and ``rejected_answers`` (how wordings differed from what was found).
     """
 
     text: str
@@ -246,6 +247,8 @@ class OrchestratorResponse(SystemResult):
                 yield f"! {one.agent}: long cells were cut"
             if one.error is not None:
                 yield f"! {_failure(one, one.error)}"
+        for warning in self.metadata.get("warnings", []):
+            yield f"! sql: {warning}"
         if self.sql:
             yield f"query: {self.sql}"
 
@@ -259,6 +262,8 @@ class OrchestratorResponse(SystemResult):
             if one.error is not None:
                 message = escaped(_failure(one, one.error), _LONGEST)
                 yield f'<div style="color:{WARNING}">{message}</div>'
+        for warning in self.metadata.get("warnings", []):
+            yield f'<div style="color:{WARNING}">{escaped(f"sql: {warning}", _LONGEST)}</div>'
         if self.sql:
             yield folded("query", f'<div style="white-space:pre-wrap">{escaped(self.sql)}</div>')
         agents = ", ".join(self.metadata.get("agents", []))

@@ -127,6 +127,7 @@ fn metadata(state: &State, results: &[AgentResult]) -> Map<String, Json> {
         ("turns", json!(names(false).len())),
         ("truncated", json!(those(|table| table.truncated))),
         ("cells_cut", json!(those(|table| table.cells_cut))),
+        ("warnings", json!(state.sql.warnings)),
         ("composer_fallback", json!(state.composer_fallback)),
         ("rejected_answers", json!(state.rejected)),
     ];

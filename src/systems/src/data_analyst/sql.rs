@@ -9,7 +9,10 @@
 //! | `described_names` | what `descriptions` describe, compared with the database |
 //! | `identifier` | names in queries |
 //! | [`known_names`] | the names of the schema, in queries that spell them in another way |
-//! | [`column_owner`], `query_token` | columns that a query takes from the wrong one of its tables |
+//! | [`column_owner`], `query_token`, `named_column` | columns that a query takes from the wrong one of its tables |
+//! | [`outer_column`] | columns that a query within another one does not have |
+//! | [`counted_flag`] | flags that a query counts, whatever they say |
+//! | [`multiplied_rows`] | sums over rows that a join repeats |
 //! | [`misplaced_value`] | values that a query looks for in another column than their own |
 //! | [`date_difference`] | dates that a query subtracts as texts |
 //! | `unit_check` | whether a query answers in the unit that is asked for |
@@ -23,12 +26,16 @@ mod agreement;
 mod catalogue_query;
 pub(super) mod clarification;
 pub mod column_owner;
+pub mod counted_flag;
 pub mod date_difference;
 mod described_names;
 mod identifier;
 pub mod known_names;
 pub mod listing;
 pub mod misplaced_value;
+pub mod multiplied_rows;
+mod named_column;
+pub mod outer_column;
 pub(super) mod query;
 mod query_token;
 pub(super) mod roles;
@@ -41,4 +48,4 @@ pub mod work;
 pub use known_names::{KnownReference, KnownTable};
 pub use listing::{SchemaRequest, SchemaScope};
 pub use misplaced_value::NamedValue;
-pub use work::{CandidateResult, SqlAttempt, SqlWork};
+pub use work::{CandidateResult, QueryNote, SqlAttempt, SqlWork};

@@ -12,6 +12,7 @@ mod computing;
 #[path = "../shared/conversation_snapshot.rs"]
 mod conversation_snapshot;
 mod deadlines;
+mod doubts;
 mod failures;
 mod listing;
 mod mending;

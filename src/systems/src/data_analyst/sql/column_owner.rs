@@ -20,7 +20,7 @@ pub(super) struct QuerySource<'q> {
 }
 
 impl QuerySource<'_> {
-    fn has(&self, column: &str) -> bool {
+    pub(super) fn has(&self, column: &str) -> bool {
         self.table.columns.iter().any(|known| known.eq_ignore_ascii_case(column))
     }
 }
@@ -45,14 +45,43 @@ impl QuerySource<'_> {
 /// ```
 pub fn give_owners(query: &str, tables: &[KnownTable]) -> String {
     let mut mended = query.to_owned();
-    for (place, alias) in changes(query, tables).unwrap_or_default().into_iter().rev() {
-        mended.replace_range(place, alias);
+    for change in changes(query, tables).unwrap_or_default().into_iter().rev() {
+        mended.replace_range(change.place, change.owner);
     }
     mended
 }
 
-/// The places of aliases, with what stands there instead; none if the query is not understood.
-fn changes<'q>(query: &'q str, tables: &'q [KnownTable]) -> Option<Vec<(Range<usize>, &'q str)>> {
+/// What a reader has to know of a query that [`give_owners`] has changed: which columns it reads
+/// from another table than the one that was named.
+pub fn owner_notes(query: &str, tables: &[KnownTable]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for OwnerChange { alias, table, column, owner, .. } in
+        changes(query, tables).unwrap_or_default()
+    {
+        let note = format!(
+            "`{table}` has no column `{column}`: `{owner}.{column}` was read for `{alias}.{column}`"
+        );
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes
+}
+
+/// An alias that stands before a column of another table.
+struct OwnerChange<'q> {
+    /// Where it stands.
+    place: Range<usize>,
+    alias: &'q str,
+    /// The table that it means.
+    table: &'q str,
+    column: &'q str,
+    /// The alias of the table that has the column.
+    owner: &'q str,
+}
+
+/// The aliases to change; none if the query is not understood.
+fn changes<'q>(query: &'q str, tables: &'q [KnownTable]) -> Option<Vec<OwnerChange<'q>>> {
     let tokens = tokens(query);
     if tokens.iter().filter(|token| token.is_word("select")).count() != 1 {
         return None;
@@ -82,7 +111,8 @@ fn changes<'q>(query: &'q str, tables: &'q [KnownTable]) -> Option<Vec<(Range<us
         if joins {
             return None;
         }
-        changes.push((token.place.clone(), owner.written));
+        let (place, table, owner) = (token.place.clone(), &*own.table.name, owner.written);
+        changes.push(OwnerChange { place, alias, table, column, owner });
     }
     Some(changes)
 }

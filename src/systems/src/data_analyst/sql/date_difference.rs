@@ -1,10 +1,9 @@
 //! Dates that a query subtracts as texts, which is no error in SQLite: the difference is that of
 //! their years.
 
-use std::ops::Range;
-
 use super::column_owner::{QuerySource, sources};
 use super::known_names::KnownTable;
+use super::named_column::{NamedColumn, column_after, column_before};
 use super::query_token::{QueryToken, tokens};
 
 /// What to tell a model whose query subtracts two columns of dates that are texts, and what to
@@ -37,14 +36,6 @@ pub fn date_difference(query: &str, tables: &[KnownTable]) -> Option<(String, St
             format!("write julianday({first}) - julianday({second})"),
         ))
     })
-}
-
-/// A column as a query names it.
-struct NamedColumn<'q> {
-    /// The table before it, or its alias.
-    table: Option<&'q str>,
-    name: &'q str,
-    place: Range<usize>,
 }
 
 /// Which columns of a query are dates as texts.
@@ -95,29 +86,4 @@ fn all_have_date<'t>(tables: impl Iterator<Item = &'t KnownTable>, column: &str)
 
 fn is(name: &str, other: &str) -> bool {
     name.eq_ignore_ascii_case(other)
-}
-
-/// The column that ends before a token.
-fn column_before<'q>(tokens: &[QueryToken<'q>], place: usize) -> Option<NamedColumn<'q>> {
-    let last = tokens.get(place.checked_sub(1)?)?;
-    let (name, mut place_of, mut owner) = (last.name()?, last.place.clone(), None);
-    if let Some([table, dot]) = place.checked_sub(3).and_then(|at| tokens.get(at..at + 2))
-        && dot.text == "."
-    {
-        place_of.start = table.place.start;
-        owner = table.name();
-    }
-    Some(NamedColumn { table: owner, name, place: place_of })
-}
-
-/// The column that begins after it.
-fn column_after<'q>(tokens: &[QueryToken<'q>], place: usize) -> Option<NamedColumn<'q>> {
-    let first = tokens.get(place + 1)?;
-    if let Some([dot, column]) = tokens.get(place + 2..place + 4)
-        && dot.text == "."
-    {
-        let place = first.place.start..column.place.end;
-        return Some(NamedColumn { table: first.name(), name: column.name()?, place });
-    }
-    Some(NamedColumn { table: None, name: first.name()?, place: first.place.clone() })
 }

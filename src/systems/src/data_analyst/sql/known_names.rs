@@ -190,7 +190,7 @@ impl<'q> NameSpelling<'q> {
 }
 
 /// The names that a query gives to its columns and to queries within it, in lower case.
-fn defined_names(query: &str) -> Vec<String> {
+pub(super) fn defined_names(query: &str) -> Vec<String> {
     let tokens = tokens(query);
     let mut names = Vec::new();
     for (place, token) in tokens.iter().enumerate().filter(|(_, token)| token.is_word("as")) {
@@ -291,7 +291,7 @@ pub fn unknown_column_hint(error: &str, tables: &[KnownTable], dialect: &str) ->
 }
 
 /// The column that an error names as unknown, without its table.
-fn unknown_column(error: &str) -> Option<&str> {
+pub(super) fn unknown_column(error: &str) -> Option<&str> {
     let given = match error.split_once("no such column: ") {
         Some((_, after)) => after.split(" (at `").next()?,
         None => error.split_once("column ")?.1.split_once(" does not exist")?.0,

@@ -4,11 +4,16 @@ use antiphon_core::{Fault, FaultCode};
 use serde_json::{Value as Json, json};
 
 use super::agreement;
+use super::counted_flag::{self, COUNTED_FLAG, counted_columns, is_flag};
 use super::date_difference::date_difference;
-use super::known_names::unknown_column_hint;
+use super::identifier::{quoted, quoted_table};
+use super::known_names::{unknown_column, unknown_column_hint};
 use super::misplaced_value::{MISPLACED_VALUE, is_nothing, misplaced_value};
+use super::multiplied_rows::multiplied_rows;
+use super::outer_column::outer_column;
 use super::unit_check::unit_mismatch;
-use super::work::{CandidateResult, SqlAttempt, SqlWork};
+use super::value_lookup::texts;
+use super::work::{CandidateResult, MendedQuery, SqlAttempt, SqlWork};
 use crate::data_analyst::DataAnalyst;
 use crate::data_analyst::agent_result::{AgentError, AgentExecutionStatus, AgentResult};
 use crate::data_analyst::deadline;
@@ -38,9 +43,13 @@ pub(in crate::data_analyst) async fn check(
         fail(&cx, &mut work, error.with("hint", mismatch.hint()), 0.0);
     } else if let Some((message, hint)) = text_dates(&work) {
         fail(&cx, &mut work, AgentError::new("DateDifference", message).with("hint", hint), 0.0);
+    } else if let Some((message, hint)) = outer_column(&work.query, &work.known_tables) {
+        fail(&cx, &mut work, AgentError::new("QueryError", message).with("hint", hint), 0.0);
     } else if let Err(fault) = check_only(&cx, &work.query).await {
         match mended_query(&work, &fault) {
-            Some(query) if check_only(&cx, &query).await.is_ok() => mend(&cx, &mut work, query),
+            Some(mended) if check_only(&cx, &mended.query).await.is_ok() => {
+                mend(&cx, &mut work, mended);
+            }
             _ => reject(&cx, &mut work, fault, 0.0)?,
         }
     }
@@ -65,7 +74,15 @@ pub(in crate::data_analyst) async fn run(
     }
     let repeated = work.attempts.iter().find(|earlier| earlier.query == work.query);
     let error = repeated.and_then(|earlier| earlier.error.clone());
-    if let Some(error) = error.filter(|error| error.kind != MISPLACED_VALUE) {
+    if let Some(error) = error.filter(|error| !is_doubt(&error.kind)) {
+        let is_of_column = unknown_column(&error.message).is_some();
+        let Some(mended) = work.mended_query().filter(|_| is_of_column) else {
+            fail(&cx, &mut work, error, 0.0);
+            return Ok(patch(&cx, work));
+        };
+        mend(&cx, &mut work, mended);
+    }
+    if let Some(error) = counted_flag_error(&cx, &mut work).await? {
         fail(&cx, &mut work, error, 0.0);
         return Ok(patch(&cx, work));
     }
@@ -92,16 +109,17 @@ pub(in crate::data_analyst) async fn run(
 async fn found(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork) -> Result<Json, Fault> {
     let finds_nothing = |found: &Json| table(cx, found).is_some_and(|table| is_nothing(&table));
     let found = rows(cx, &work.query).await;
+    let by_key = |query| MendedQuery { query, notes: Vec::new() };
     let other = match &found {
         Err(fault) => mended_query(work, fault),
-        Ok(found) if finds_nothing(found) => work.query_by_key(),
+        Ok(found) if finds_nothing(found) => work.query_by_key().map(by_key),
         Ok(_) => None,
     };
-    let Some(query) = other else { return found };
-    match rows(cx, &query).await {
+    let Some(mended) = other else { return found };
+    match rows(cx, &mended.query).await {
         Err(fault) if ends_run(&fault) => Err(fault),
         Ok(other) if found.is_err() || !finds_nothing(&other) => {
-            mend(cx, work, query);
+            mend(cx, work, mended);
             Ok(other)
         }
         // It is about what the model has written.
@@ -116,13 +134,57 @@ fn misplaced_value_error(
     work: &SqlWork,
     table: &TabularResult,
 ) -> Option<AgentError> {
-    let was_told = |error: &AgentError| error.kind == MISPLACED_VALUE;
-    let told = work.attempts.iter().filter_map(|it| it.error.as_ref()).any(was_told);
-    if told || !is_nothing(table) || is_last(cx, work) {
+    if was_told(work, MISPLACED_VALUE) || !is_nothing(table) || is_last(cx, work) {
         return None;
     }
     let message = misplaced_value(&work.query, &work.value_columns, &work.named_values)?;
     Some(AgentError::new(MISPLACED_VALUE, message))
+}
+
+/// Why a query is looked at again before it is run: it counts the values of a flag. Said once, and
+/// not before the last attempt; in any case the reader of the result is told.
+async fn counted_flag_error(
+    cx: &NodeContext<DataAnalyst>,
+    work: &mut SqlWork,
+) -> Result<Option<AgentError>, Fault> {
+    let mut error = None;
+    for counted in counted_columns(&work.query, &work.known_tables) {
+        let (table, name) = (quoted_table(&counted.table), quoted(&counted.name));
+        let key = format!("{table}.{name}");
+        let is_flag = match work.counted.get(&key) {
+            Some(known) => *known,
+            None => is_flag(&some_values(cx, &table, &name).await?),
+        };
+        work.counted.insert(key, is_flag);
+        if is_flag {
+            let (query, message) = (work.query.clone(), counted_flag::message(&counted));
+            work.note(&query, message.clone());
+            let hint = counted_flag::hint(&counted);
+            error = Some(AgentError::new(COUNTED_FLAG, message).with("hint", hint));
+        }
+    }
+    Ok(error.filter(|_| !was_told(work, COUNTED_FLAG) && !is_last(cx, work)))
+}
+
+/// Some values of a column, which are all if there are at most two.
+async fn some_values(
+    cx: &NodeContext<DataAnalyst>,
+    table: &str,
+    name: &str,
+) -> Result<Vec<String>, Fault> {
+    let Some(tool) = cx.system().tool("sql_query") else { return Ok(Vec::new()) };
+    let query = format!("SELECT DISTINCT {name} FROM {table} WHERE {name} IS NOT NULL LIMIT 3");
+    texts(cx, cx.state.sql.started, tool, json!({ "query": query })).await
+}
+
+/// Whether the model was told so of an earlier query.
+fn was_told(work: &SqlWork, kind: &str) -> bool {
+    work.attempts.iter().filter_map(|it| it.error.as_ref()).any(|error| error.kind == kind)
+}
+
+/// Whether a failure of that kind is none if the model repeats its query.
+pub(super) fn is_doubt(kind: &str) -> bool {
+    kind == MISPLACED_VALUE || kind == COUNTED_FLAG
 }
 
 /// Whether there is no time or attempt left after a failure of this one.
@@ -136,7 +198,7 @@ fn is_late(cx: &NodeContext<DataAnalyst>, work: &SqlWork) -> bool {
 }
 
 /// The query with its names as the schema has them, if that may be what is wrong with it.
-fn mended_query(work: &SqlWork, fault: &Fault) -> Option<String> {
+fn mended_query(work: &SqlWork, fault: &Fault) -> Option<MendedQuery> {
     let is_of_names = matches!(
         fault.code,
         FaultCode::QueryRefused
@@ -147,7 +209,11 @@ fn mended_query(work: &SqlWork, fault: &Fault) -> Option<String> {
     if is_of_names { work.mended_query() } else { None }
 }
 
-fn mend(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork, query: String) {
+fn mend(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork, mended: MendedQuery) {
+    let MendedQuery { query, notes } = mended;
+    for note in notes {
+        work.note(&query, note);
+    }
     let data = json!({"query": query, "written": work.query});
     work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "query mended", data));
     work.query = query;
@@ -246,6 +312,7 @@ fn settle(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork) {
             let message = "the database has no value there: the query found NULL";
             work.error = Some(AgentError::new("NoValue", message).with("query", query));
         } else {
+            warn(cx, work, &query);
             (work.query, work.table) = (query, Some(table));
         }
         return;
@@ -254,6 +321,16 @@ fn settle(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork) {
     let message = "queries for the same question came to different results";
     let error = AgentError::new("CandidatesDisagree", message).with("queries", json!(queries));
     work.error = Some(error);
+}
+
+/// Keeps what a reader has to know of the query whose rows are the result.
+fn warn(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork, query: &str) {
+    let of_it = work.notes.iter().filter(|one| one.query == query).map(|one| one.note.clone());
+    work.warnings = of_it.chain(multiplied_rows(query, &work.known_tables)).collect();
+    for warning in &work.warnings {
+        let data = json!({ "warning": warning });
+        work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Message, "warning", data));
+    }
 }
 
 /// Takes a fault as a failed attempt, or as the failure of the agent if no other query mends it.

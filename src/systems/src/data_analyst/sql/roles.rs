@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::catalogue_query::requested_list;
 use super::listing::SchemaRequest;
 use super::misplaced_value::MISPLACED_VALUE;
-use super::query::patch;
+use super::query::{is_doubt, patch};
 use super::work::{SqlAttempt, SqlWork};
 use crate::builder::RoleNode;
 use crate::computation::RejectedWording;
@@ -124,6 +124,9 @@ fn writing(cx: &NodeContext<DataAnalyst>) -> Result<Vec<Message>, Fault> {
         let again = if error.kind == MISPLACED_VALUE {
             "If a value stands in the wrong column there, write the whole query again without that \
              mistake. If it does not, write the same query again."
+        } else if is_doubt(&error.kind) {
+            "If the question does not mean that, write the whole query again without that mistake. \
+             If it does, write the same query again."
         } else {
             "Write the whole query again without that mistake, from the tables that are listed."
         };

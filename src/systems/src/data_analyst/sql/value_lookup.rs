@@ -73,7 +73,7 @@ pub(super) async fn look_up(
 }
 
 /// The texts in the first column of a query; none if it fails, which only costs a hint.
-async fn texts(
+pub(super) async fn texts(
     cx: &NodeContext<DataAnalyst>,
     started: u64,
     query: &Arc<dyn Tool>,

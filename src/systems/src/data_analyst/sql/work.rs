@@ -1,9 +1,11 @@
 //! What is known while the SQL agent works.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use super::column_owner::give_owners;
-use super::known_names::{KnownTable, quote_names};
+use super::column_owner::{give_owners, owner_notes};
+use super::known_names::{KnownTable, quote_names, unknown_column};
 use super::listing::SchemaRequest;
 use super::misplaced_value::{NamedValue, query_by_key};
 use crate::computation::RejectedWording;
@@ -40,6 +42,21 @@ pub struct CandidateResult {
     pub digest: Option<String>,
 }
 
+/// What a reader has to know of a query.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueryNote {
+    /// The query.
+    pub query: String,
+    /// A sentence.
+    pub note: String,
+}
+
+/// A query with its names as the schema has them, and what a reader has to know of the change.
+pub(crate) struct MendedQuery {
+    pub(crate) query: String,
+    pub(crate) notes: Vec<String>,
+}
+
 /// What is known while the agent works.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -68,6 +85,12 @@ pub struct SqlWork {
     pub attempts: Vec<SqlAttempt>,
     /// The results that are compared.
     pub candidates: Vec<CandidateResult>,
+    /// Columns that queries have counted, with their table, and whether they are flags.
+    pub counted: BTreeMap<String, bool>,
+    /// What a reader has to know of queries.
+    pub notes: Vec<QueryNote>,
+    /// The same of the query whose rows are the result.
+    pub warnings: Vec<String>,
     /// What a person is asked.
     pub question: Option<String>,
     /// What the person has answered.
@@ -96,11 +119,27 @@ impl SqlWork {
         if self.listing.is_some() { usual.max(MOST_LISTED) } else { usual }
     }
 
-    /// The query with its names as the schema has them; none if it has them already.
-    pub(crate) fn mended_query(&self) -> Option<String> {
+    /// The query with its names as the schema has them; none if it has them already. A column is
+    /// taken from another table only once the model was told of an unknown one.
+    pub(crate) fn mended_query(&self) -> Option<MendedQuery> {
         let quoted = quote_names(&self.query, &self.known_tables, &self.dialect);
-        let mended = give_owners(&quoted, &self.known_tables);
-        (mended != self.query).then_some(mended)
+        let errors = self.attempts.iter().filter_map(|attempt| attempt.error.as_ref());
+        let was_told = errors.into_iter().any(|error| unknown_column(&error.message).is_some());
+        let (query, notes) = if was_told {
+            let notes = owner_notes(&quoted, &self.known_tables);
+            (give_owners(&quoted, &self.known_tables), notes)
+        } else {
+            (quoted, Vec::new())
+        };
+        (query != self.query).then_some(MendedQuery { query, notes })
+    }
+
+    /// Keeps what a reader has to know of a query.
+    pub(crate) fn note(&mut self, query: &str, note: String) {
+        let note = QueryNote { query: query.to_owned(), note };
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
     }
 
     /// The query with a value looked up by the key of the table that has it; none if it compares
