@@ -19,6 +19,8 @@ use super::reply::ApiReply;
 use super::request_note::RequestNote;
 use super::token::{TokenCache, TokenRequest};
 
+mod attempt_fault;
+
 /// How many redirects within the API are followed.
 const REDIRECTS: usize = 3;
 
@@ -28,9 +30,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// The pause before a repetition that the server did not ask for.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How much of an error reply is read, in bytes, and told, in characters.
+/// How much of an error reply is read, in bytes.
 const ERROR_BYTES: usize = 64_000;
-const ERROR_CHARACTERS: usize = 1_000;
 
 /// A call that succeeded.
 #[derive(Clone, Debug, PartialEq)]
@@ -191,23 +192,26 @@ struct CallAttempt<'c> {
 
 /// How a call goes on after a reply.
 enum NextStep {
-    Finish(HttpReply),
+    Finish(Box<ApiExchange>),
     Repeat,
     Fail(Fault),
 }
 
-impl CallAttempt<'_> {
+impl<'c> CallAttempt<'c> {
     async fn run(&mut self) -> Result<ApiExchange, Fault> {
         loop {
             let prepared = PreparedCall::new(self.endpoint, &self.call, &self.api.base)?;
             let request = self.request(&prepared).await?;
             self.url = self.redactor().clean(&without_secrets(request.url()));
-            match self.send(request).await {
-                Ok(reply) => match self.decide(reply).await {
-                    NextStep::Finish(reply) => return self.finish(reply).await,
-                    NextStep::Repeat => {}
-                    NextStep::Fail(fault) => return Err(fault),
-                },
+            let step = match self.send(request).await {
+                Ok((reply, note)) => self.decide(reply, note).await,
+                Err(error) => Err(error),
+            };
+            match step {
+                Ok(NextStep::Finish(exchange)) => return Ok(*exchange),
+                Ok(NextStep::Repeat) => {}
+                Ok(NextStep::Fail(fault)) => return Err(fault),
+                // Also if it breaks off within the body.
                 Err(error) if self.may_repeat() && is_transient(&error) => {
                     self.is_repeated = true;
                     self.pause(PAUSE).await;
@@ -291,8 +295,12 @@ impl CallAttempt<'_> {
         Ok(token)
     }
 
-    /// Sends a request, and follows redirects within the origin of the API.
-    async fn send(&mut self, request: HttpRequest) -> Result<HttpReply, HttpError> {
+    /// Sends a request, and follows redirects within the origin of the API. The note of the last
+    /// one waits for the body of the reply.
+    async fn send(
+        &mut self,
+        request: HttpRequest,
+    ) -> Result<(HttpReply, RequestNote<'c>), HttpError> {
         self.requests += 1;
         let mut request = request;
         for _ in 0..=REDIRECTS {
@@ -306,9 +314,9 @@ impl CallAttempt<'_> {
                 }
             };
             let status = reply.status();
-            note.answered(status);
             let location = reply.header("location").filter(|_| (300..400).contains(&status));
-            let Some(location) = location else { return Ok(reply) };
+            let Some(location) = location else { return Ok((reply, note)) };
+            note.answered(status);
             let next = redirect::follow(&request, status, location)?;
             if next.url().origin() != self.api.base.origin() {
                 let method = request.method().to_string();
@@ -320,14 +328,31 @@ impl CallAttempt<'_> {
         Err(RedirectRefusal::TooMany { limit: REDIRECTS }.into())
     }
 
-    async fn decide(&mut self, reply: HttpReply) -> NextStep {
+    async fn decide(
+        &mut self,
+        reply: HttpReply,
+        mut note: RequestNote<'c>,
+    ) -> Result<NextStep, HttpError> {
         let status = reply.status();
+        note.status(status);
         if (200..300).contains(&status) || status == 304 {
-            return NextStep::Finish(reply);
+            return Ok(NextStep::Finish(Box::new(self.finish(reply, note).await?)));
         }
         let asked = retry_after(|name| reply.header(name), self.cx.clock.now());
+        // Half of what an error says is better than nothing.
         let said = reply.beginning(ERROR_BYTES).await;
+        note.answered(status);
         let said = String::from_utf8_lossy(&said).into_owned();
+        Ok(self.after_refusal(status, &said, asked).await)
+    }
+
+    /// How the call goes on after a status that is no success.
+    async fn after_refusal(
+        &mut self,
+        status: u16,
+        said: &str,
+        asked: Option<Duration>,
+    ) -> NextStep {
         match status {
             401 if self.may_renew() => match self.renew().await {
                 Ok(true) => return NextStep::Repeat,
@@ -336,10 +361,10 @@ impl CallAttempt<'_> {
             },
             401 | 403 if self.token_fault.is_some() => {
                 let fault = self.token_fault.take();
-                let fault = fault.unwrap_or_else(|| self.failure(status, &said, asked));
+                let fault = fault.unwrap_or_else(|| self.failure(status, said, asked));
                 return NextStep::Fail(fault.with("status", status));
             }
-            400 | 422 if self.may_adjust() && self.adjust(&said) => return NextStep::Repeat,
+            400 | 422 if self.may_adjust() && self.adjust(said) => return NextStep::Repeat,
             429 if self.cx.has_alternative => {}
             429 | 502..=504 if self.may_repeat() => {
                 let pause = asked.unwrap_or(PAUSE);
@@ -352,7 +377,7 @@ impl CallAttempt<'_> {
             }
             _ => {}
         }
-        NextStep::Fail(self.failure(status, &said, asked))
+        NextStep::Fail(self.failure(status, said, asked))
     }
 
     const fn may_send(&self) -> bool {
@@ -399,59 +424,6 @@ impl CallAttempt<'_> {
         !added.is_empty()
     }
 
-    fn failure(&self, status: u16, said: &str, asked: Option<Duration>) -> Fault {
-        let id = self.endpoint.id();
-        let said = self.excerpt(said);
-        let mut fault = match status {
-            401 | 403 => fault::unauthorized(&id, status, &said),
-            429 | 500.. => fault::server_failed(&id, status, &said),
-            _ => fault::rejected(&id, status, &said, self.advice()),
-        };
-        if let Some(asked) = asked {
-            fault = fault.retry_after(asked);
-        }
-        fault
-    }
-
-    /// A fault with what led to it.
-    fn explained(&self, mut fault: Fault) -> Fault {
-        if self.requests > 0 {
-            fault = fault.with("requests", self.requests).with("url", self.url.as_str());
-        }
-        if self.notes.is_empty() { fault } else { fault.with("notes", self.notes.clone()) }
-    }
-
-    /// What the model can change in its next call.
-    fn advice(&self) -> String {
-        let declared = self.endpoint.parameters.iter().map(|parameter| {
-            let mark = if parameter.required { " (required)" } else { "" };
-            format!("{}{mark}", parameter.name)
-        });
-        let declared: Vec<_> = declared.take(30).collect();
-        if declared.is_empty() {
-            return "change the call as the server's message says, or choose another endpoint"
-                .to_owned();
-        }
-        format!(
-            "change the parameters as the server's message says; declared are {}",
-            declared.join(", ")
-        )
-    }
-
-    /// The beginning of what a server says, in one line and without secrets.
-    fn excerpt(&self, said: &str) -> String {
-        let cleaned = self.redactor().clean(said);
-        let words: Vec<_> = cleaned.split_whitespace().collect();
-        let line: String =
-            words.join(" ").chars().filter(|c| !c.is_control()).take(ERROR_CHARACTERS).collect();
-        if line.is_empty() { "no message".to_owned() } else { line }
-    }
-
-    fn clean(&self, mut fault: Fault) -> Fault {
-        fault.message = self.redactor().clean(&fault.message);
-        fault
-    }
-
     fn redactor(&self) -> Redactor {
         Redactor::new(self.secrets.iter().cloned())
     }
@@ -460,11 +432,21 @@ impl CallAttempt<'_> {
         self.cx.clock.sleep(pause).await;
     }
 
-    async fn finish(&mut self, reply: HttpReply) -> Result<ApiExchange, Fault> {
+    async fn finish(
+        &mut self,
+        reply: HttpReply,
+        note: RequestNote<'c>,
+    ) -> Result<ApiExchange, HttpError> {
         let status = reply.status();
         let content_type = reply.header("content-type").unwrap_or_default().to_owned();
-        let body = reply.body(self.api.options.max_bytes).await;
-        let body = body.map_err(|error| self.clean(Fault::from(error)))?;
+        let body = match reply.body(self.api.options.max_bytes).await {
+            Ok(body) => body,
+            Err(error) => {
+                note.failed(self.redactor().clean(&error.to_string()));
+                return Err(error);
+            }
+        };
+        note.answered(status);
         let limits = &self.api.options.reply;
         let reply = ApiReply::read(status, &content_type, &body, limits, &self.redactor());
         let notes = std::mem::take(&mut self.notes);

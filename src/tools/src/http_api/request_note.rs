@@ -25,7 +25,13 @@ impl<'c> RequestNote<'c> {
         Self { cx, method, url, started, status: None, error }
     }
 
-    /// It was answered.
+    /// The head of the reply has come; its body may still break off.
+    pub(super) fn status(&mut self, status: u16) {
+        self.status = Some(status);
+        self.error = Some("it was given up before the reply had ended".to_owned());
+    }
+
+    /// It was answered, and the reply was read.
     pub(super) fn answered(mut self, status: u16) {
         (self.status, self.error) = (Some(status), None);
     }

@@ -75,3 +75,25 @@ async fn a_run_is_told_of_every_request_without_its_query_and_secrets() {
     assert_eq!(seen.len(), 2);
     assert!(seen.iter().all(|one| one["status"].is_null() && one["error"].is_string()), "{seen:?}");
 }
+
+#[tokio::test]
+async fn a_reply_whose_body_breaks_off_is_a_failure_and_a_read_is_repeated() {
+    let server = TestServer::start(|_, number| match number {
+        1 => Answer::json(200, &json!([{"id": 1}])),
+        _ => Answer::json(200, &json!([{"id": 1}])).with("content-length", "9999"),
+    })
+    .await;
+    let setup = Setup::new(&server, AuthProfile::None);
+    let pause = Duration::from_millis(500);
+    let (seen, ()) = tokio::join!(told(&setup, ApiCall::default()), setup.pass(pause));
+    assert_eq!(seen.len(), 2, "{seen:?}");
+    assert!(seen[0]["status"] == 200 && seen[0]["error"].is_string(), "{seen:?}");
+    assert!(seen[1]["status"] == 200 && seen[1].get("error").is_none(), "{seen:?}");
+
+    let (failed, ()) = tokio::join!(setup.get(), setup.pass(pause));
+    let fault = failed.unwrap_err();
+    assert_eq!(
+        (fault.code.as_str(), fault.details["requests"].clone()),
+        ("server_unreachable", json!(2))
+    );
+}

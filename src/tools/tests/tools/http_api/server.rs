@@ -22,7 +22,8 @@ impl SeenRequest {
     }
 }
 
-/// An answer: status, headers, body. Status 0 cuts the connection.
+/// An answer: status, headers, body. Status 0 cuts the connection; a `content-length` beyond that of
+/// the body cuts it within the body.
 pub(super) struct Answer(pub(super) u16, pub(super) Vec<(String, String)>, pub(super) String);
 
 impl Answer {
@@ -94,11 +95,14 @@ async fn serve(
         return;
     }
     let mut reply = format!("HTTP/1.1 {status} Status\r\nconnection: close\r\n");
+    let body = if request.method == "HEAD" { "" } else { &body };
+    if !headers.iter().any(|(name, _)| name == "content-length") {
+        let _ = write!(reply, "content-length: {}\r\n", body.len());
+    }
     for (name, value) in headers {
         let _ = write!(reply, "{name}: {value}\r\n");
     }
-    let body = if request.method == "HEAD" { "" } else { &body };
-    let _ = write!(reply, "content-length: {}\r\n\r\n{body}", body.len());
+    let _ = write!(reply, "\r\n{body}");
     let _ = stream.write_all(reply.as_bytes()).await;
     let _ = stream.shutdown().await;
 }
