@@ -125,7 +125,11 @@ impl InsertionLimit {
 
     /// Whether a value may be put in as well; counts it.
     pub fn admits(&self, value: &Json) -> bool {
-        let size = plain_text(value).len();
+        self.admits_bytes(plain_text(value).len())
+    }
+
+    /// The same for a text of so many bytes.
+    pub fn admits_bytes(&self, size: usize) -> bool {
         self.0.set(self.0.get().saturating_add(size));
         self.0.get() <= Self::BYTES
     }

@@ -49,13 +49,21 @@ pub fn fill(template: &str, values: &[(&str, &str)]) -> Result<String, Fault> {
 /// # Errors
 /// An `Internal` fault `prompt_invalid` if a field is not closed.
 pub fn fields(template: &str) -> Result<BTreeSet<&str>, Fault> {
-    let mut names = BTreeSet::new();
+    Ok(all_fields(template)?.into_iter().collect())
+}
+
+/// The same, each as often as it stands there.
+///
+/// # Errors
+/// As [`fields`].
+pub fn all_fields(template: &str) -> Result<Vec<&str>, Fault> {
+    let mut names = Vec::new();
     let mut rest = template;
     while let Some((_, after)) = rest.split_once("{{") {
         let Some((name, after)) = after.split_once("}}") else {
             return Err(invalid("a field of the prompt is not closed", after));
         };
-        names.insert(name.trim());
+        names.push(name.trim());
         rest = after;
     }
     Ok(names)

@@ -130,16 +130,28 @@ impl<'f, 'o> OutputResolver<'f, 'o> {
             read.as_ref().map_err(|malformed| unresolved(malformed.reason, malformed.text))?;
         let value = lookup(reference, self.is_step, self.output)
             .map_err(|reason| unresolved(&reason, reference.text))?;
-        if self.limit.admits(value) {
-            return Ok(value.clone());
-        }
-        Err(unresolved("the values of the references have more than 4 MiB", reference.text))
+        self.admit(value, reference.text)?;
+        Ok(value.clone())
+    }
+
+    /// Counts a value that is put into the input; `text` says what stands for it there.
+    pub(super) fn admit(&self, value: &Json, text: &str) -> Result<(), StepError> {
+        if self.limit.admits(value) { Ok(()) } else { Err(too_large(text)) }
+    }
+
+    /// Counts a text that is put into the input once more.
+    pub(super) fn admit_again(&self, bytes: usize, text: &str) -> Result<(), StepError> {
+        if self.limit.admits_bytes(bytes) { Ok(()) } else { Err(too_large(text)) }
     }
 
     /// A text with its values: the value itself if the text is one reference.
     pub(super) fn fill(&self, text: &str) -> Result<Json, StepError> {
         joined(&self.parts(text), &|read| self.value(read))
     }
+}
+
+fn too_large(reference: &str) -> StepError {
+    unresolved("the values of the references have more than 4 MiB", reference)
 }
 
 fn unresolved(reason: &str, reference: &str) -> StepError {

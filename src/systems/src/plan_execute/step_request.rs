@@ -10,7 +10,7 @@ use super::reference::{OutputResolver, ReadReference};
 use super::step_output::{StepError, StepErrorKind};
 use crate::delimited_input::{DelimitedInput, escape};
 use crate::json_texts::{TextPart, plain_text, replace};
-use crate::template::{fields, fill};
+use crate::template::{all_fields, fill};
 
 /// What stands for the result of the step before.
 const PREVIOUS: &str = "previous_step_output";
@@ -60,7 +60,8 @@ impl StepRequest<'_> {
     ///
     /// # Errors
     /// `InvalidInput` for a prompt that is blank, or a placeholder without a value;
-    /// `ReferenceResolution` as for the input of any step.
+    /// `ReferenceResolution` as for the input of any step: the result of the step before counts as
+    /// the value of a reference.
     pub(super) fn messages(&self) -> Result<Vec<Message>, StepError> {
         let input = &self.step.sub_task_input;
         let mut said = match input.get("messages") {
@@ -94,7 +95,7 @@ impl StepRequest<'_> {
 
     fn prompt(&self, input: &Map<String, Json>) -> Result<PromptText, StepError> {
         if input.get("data_from_previous_step") == Some(&Json::Bool(true)) {
-            return Ok(self.previous_result().unwrap_or_default());
+            return Ok(self.previous_result()?.unwrap_or_default());
         }
         match input.get("prompt_template").and_then(Json::as_str) {
             Some(template) => self.template(template, input.get("prompt_params")),
@@ -152,8 +153,12 @@ impl StepRequest<'_> {
         whole: &mut PromptText,
     ) -> Result<(), StepError> {
         let unfilled = |fault: Fault| invalid(fault.message.clone());
-        let mut values = Vec::new();
-        for name in fields(template).map_err(unfilled)? {
+        let mut values: Vec<(&str, PromptText)> = Vec::new();
+        for name in all_fields(template).map_err(unfilled)? {
+            if let Some((_, value)) = values.iter().find(|(known, _)| *known == name) {
+                self.outputs.admit_again(value.text.len(), name)?;
+                continue;
+            }
             let message = "a placeholder of the prompt has no value";
             let value = self.param(name, params)?;
             values.push((name, value.ok_or_else(|| invalid(format!("{message}: {name}")))?));
@@ -170,7 +175,7 @@ impl StepRequest<'_> {
     fn param(&self, name: &str, params: Option<&Json>) -> Result<Option<PromptText>, StepError> {
         let given = params.and_then(|params| params.get(name));
         if name == PREVIOUS || given.is_some_and(|given| given == "{previous_step_output}") {
-            return Ok(self.previous_result());
+            return self.previous_result();
         }
         if let Some(Json::String(reference)) = params {
             let params = self.outputs.fill(reference)?;
@@ -183,11 +188,12 @@ impl StepRequest<'_> {
         Ok(Some(text).filter(|text| !text.text.is_empty() || given == ""))
     }
 
-    fn previous_result(&self) -> Option<PromptText> {
-        let entry = self.previous?;
+    fn previous_result(&self) -> Result<Option<PromptText>, StepError> {
+        let Some(entry) = self.previous else { return Ok(None) };
+        self.outputs.admit(entry.processed(), PREVIOUS)?;
         let mut text = PromptText::default();
         text.result(&entry.step_id, entry.processed());
-        Some(text).filter(|text| !text.text.is_empty())
+        Ok(Some(text).filter(|text| !text.text.is_empty()))
     }
 }
 

@@ -44,9 +44,13 @@ fn are_only_data(requests: &[ModelRequest]) {
 
 /// A task whose only step with a model has this input, after a tool has returned this.
 async fn wrote(said: &Json, input: &Json) -> Played {
+    wrote_with(&json!({"max_revisions": 0}), said, input).await
+}
+
+async fn wrote_with(settings: &Json, said: &Json, input: &Json) -> Played {
     let first = step("r1", "UtilityAgent", "lookup", &json!({}));
     let last = step("w", "Orchestrator", "LLMStepExecutor", input);
-    Scene::new(&json!({"max_revisions": 0}))
+    Scene::new(settings)
         .tool(&returns("lookup", said))
         .plans(&[json!([[first], [last]])])
         .role("step_executor", ["Written."])
@@ -121,6 +125,30 @@ async fn a_tool_does_not_choose_the_messages_of_a_step() {
         are_only_data(&requests);
         let roles: Vec<Role> = requests[0].messages.iter().map(|message| message.role).collect();
         assert_eq!(roles, [Role::System, Role::User], "{input}");
+    }
+}
+
+#[tokio::test]
+async fn the_result_of_the_step_before_counts_as_the_value_of_a_reference() {
+    let said = json!("a".repeat(1_500_000));
+    let settings = json!({"max_revisions": 0, "summary_threshold_chars": 2_000_000});
+    let twice = "{{previous_step_output}} {{previous_step_output}}";
+    for (input, status) in [
+        (json!({"prompt_template": twice}), StepStatus::Completed),
+        (json!({"prompt_template": format!("{twice} {twice}")}), StepStatus::Failed),
+        (
+            json!({"prompt_template": format!("{twice} @{{outputs.r1.result_data}}")}),
+            StepStatus::Failed,
+        ),
+    ] {
+        let played = wrote_with(&settings, &said, &input).await;
+        let step = played.step("w");
+        assert_eq!(step.status, status, "{input}");
+        if status == StepStatus::Failed {
+            let error = step.error_details.as_ref().unwrap();
+            assert!(error.message.contains("more than 4 MiB"), "{}", error.message);
+            assert_eq!(played.requests("step_executor").len(), 0);
+        }
     }
 }
 
