@@ -14,6 +14,8 @@ use antiphon_core::event::Event;
 use antiphon_core::{Fault, ModelReply, ToolOutcome};
 use serde_json::{Map, Value as Json};
 
+use crate::sandbox::{GuestFault, JobOutcome};
+
 mod piece_redactor;
 mod secret_index;
 
@@ -129,6 +131,29 @@ pub fn clean_fault(mut fault: Fault) -> Fault {
         clean_fields(&mut fault.details);
     }
     fault
+}
+
+/// Cleans what came of code in a sandbox: values, output and faults. Tables are masked by what takes
+/// them out of a sandbox.
+pub fn clean_job(outcome: &mut JobOutcome) {
+    if !is_any_known() {
+        return;
+    }
+    outcome.value.as_mut().map(clean_json);
+    clean_fields(&mut outcome.locals);
+    mask_bytes(&mut outcome.stdout);
+    mask_bytes(&mut outcome.stderr);
+    let own = outcome.error.iter_mut().chain(&mut outcome.value_error);
+    let named = outcome.local_errors.values_mut().chain(outcome.table_errors.values_mut());
+    own.chain(named).for_each(clean_guest_fault);
+}
+
+fn clean_guest_fault(fault: &mut GuestFault) {
+    clean_string(&mut fault.message);
+    let frames = fault.frames.iter_mut().flatten().map(|frame| &mut frame.source);
+    fault.exception.iter_mut().chain(&mut fault.source).chain(frames).for_each(|text| {
+        clean_string(text);
+    });
 }
 
 /// Cleans the data of an event.

@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use antiphon_runtime::redact;
 use antiphon_runtime::sandbox::{
     GuestFault, GuestFaultKind, HostCalls, JobOutcome, JobOutput, Sandbox, SandboxJob, Session,
 };
@@ -134,13 +135,14 @@ impl SandboxRunner {
             Ok::<_, Box<GuestFault>>((session, outcome))
         };
         let done = tokio::task::spawn_blocking(work).await;
-        let (session, outcome) = done.map_err(|error| {
+        let (session, mut outcome) = done.map_err(|error| {
             Box::new(GuestFault::new(
                 GuestFaultKind::Crashed,
                 format!("the sandbox failed: {error}"),
             ))
         })??;
         *lock(&self.session) = Some(session);
+        redact::clean_job(&mut outcome);
         match outcome.error {
             Some(fault)
                 if matches!(

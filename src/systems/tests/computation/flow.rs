@@ -191,3 +191,23 @@ fn settings_out_of_range_are_refused_by_name() {
         assert!(fault.message.contains(name), "{}", fault.message);
     }
 }
+
+/// CO-21 of `docs/systems/computation.md`.
+#[tokio::test]
+async fn a_known_secret_that_code_comes_to_is_in_no_prompt_and_in_no_result() {
+    const SECRET: &str = "~key-of-a-computation-1";
+    antiphon_runtime::redact::register(SECRET);
+    let mut computed = result(json!(format!("the key {SECRET}")));
+    computed.stdout = format!("found {SECRET}").into_bytes();
+    let played = Scene::new(&json!({}))
+        .role("planner", [plan("open(it)"), plan("result = it")])
+        .role("summariser", [words("It is the key ***", &[])])
+        .runs([raised("KeyError", SECRET), computed])
+        .answer(sales())
+        .await;
+    assert_eq!(played.answer.outcome, Outcome::Answered);
+    let output = &played.answer.output;
+    assert_eq!(output.computed.as_ref().unwrap().locals["result"], "the key ***");
+    let seen = format!("{:?} {:?} {:?}", output, played.answer.state, played.model.requests());
+    assert!(seen.contains("found ***") && !seen.contains(SECRET), "{seen}");
+}
