@@ -10,7 +10,7 @@ import pytest
 from antiphon import Agent, Orchestrator
 from antiphon.errors import GuestError, StateError, ValidationError
 from antiphon.event import Event
-from antiphon.models import scripted
+from antiphon.models import get, scripted
 from antiphon.sandbox import Limits, Sandbox, compute
 from antiphon.systems import Computation
 from support.engines import ENGINES, probe
@@ -189,9 +189,21 @@ def test_inputs_that_have_no_names_are_refused(given: dict[str, Any], named: str
     assert caught.value.code == "input_invalid"
 
 
-def test_facts_that_are_no_json_are_refused_by_their_name() -> None:
-    with pytest.raises(ValidationError, match="`facts` must hold JSON values; `when` is none"):
-        Computation(scripted([])).run("How many?", facts={"when": object()})
+@pytest.mark.parametrize("when", [object(), b"\xff", {"at": [b"now"]}, {b"at": 1}])
+def test_facts_that_are_no_json_are_refused_by_their_name(when: Any) -> None:
+    with pytest.raises(ValidationError, match="`facts` must hold JSON values, and `when` is none"):
+        Computation(scripted([])).run("How many?", facts={"when": when})
+
+
+def test_a_known_secret_is_in_no_prompt_and_in_no_result(engine: Any) -> None:
+    secret = "~key-of-a-computation-2"
+    get("openai:any", api_key=secret, base_url="http://127.0.0.1:9/v1")
+    code = "result = '~key-of-a-' + 'computation-2 and more'"
+    model = scripted([plan(code), words("It is *** and more.")])
+    with Sandbox(engine=engine) as box:
+        found = Computation(model, sandbox=box).run("Which key is it?")
+    assert (found.outcome, found.value) == ("answered", "*** and more")
+    assert secret not in f"{found}{found.state}{model.requests}"
 
 
 def test_words_beside_the_result_are_not_delivered(engine: Any) -> None:

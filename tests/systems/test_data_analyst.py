@@ -118,6 +118,8 @@ def test_a_request_has_all_fields_of_a_question(shop: Path) -> None:
         ({"prefer_agents": "sql"}, "`prefer_agents` must be a list of agents: 'sql'"),
         ({"facts": [1]}, "`facts` must be a dict"),
         ({"facts": {"x": object()}}, "JSON values"),
+        ({"facts": {"x": b"\xff"}}, "JSON values, and `x` is none: bytes\n.*decode"),
+        ({"facts": {"x": [{"y": bytearray(b"z")}]}}, "and `x` is none: bytearray"),
         ({"max_turns": 0}, "`max_turns` must be at least 1"),
         ({"max_turns": -1}, "`max_turns` must be at least 1: -1"),
         ({"max_turns": "two"}, "`max_turns` must be an integer: 'two'"),
@@ -135,6 +137,37 @@ def test_a_request_that_cannot_be_meant_is_refused(
         analyst(shop, []).run("How many?", **options)
     assert caught.value.code == "input_invalid"
     assert "hunter2" not in str(caught.value)
+
+
+def test_what_to_know_of_a_query_stands_beside_the_answer() -> None:
+    frames = {"orders": {"region": ["n", "s", "<b>"], "paid": [True, False, True]}}
+    query = {"json": {"sql": "SELECT count(paid) AS n FROM orders"}}
+    model = scripted([query, query, THREE])
+    system = DataAnalyst(model, frames=frames, check_query=False, compose_single=False)
+    found = system.run("How many orders are paid?")
+    assert "write the same query again" in model.requests[1]["messages"][-1]["content"]
+    (warning,) = found.metadata["warnings"]
+    assert warning.startswith("count(paid) counts all rows that have a value")
+    assert f"! sql: {warning}" in found._repr_mimebundle_()["text/plain"]
+    assert "count(paid) counts" in found._repr_mimebundle_()["text/html"]
+
+
+def test_names_of_secrets_are_told_by_whole_words(shop: Path) -> None:
+    """As src/systems/tests/data_analyst/planning.rs has them for Rust."""
+    secret = (
+        "token api_token accessToken authtoken OAUTH_TOKEN api_tokens password passwords "
+        "dbPassword client-secret clientSecret secrets api_key x-api-key apiKey APIKey apikey "
+        "credentials firebase_web_api_key Authorization api_headers token_2"
+    )
+    for name in secret.split():
+        with pytest.raises(ValidationError, match=f"a key of it names a secret: {name}"):
+            analyst(shop, []).run("How many?", facts={name: 1})
+    innocent = (
+        "tokens_sold tokensSold TOKENS_SOLD secretary secretaries tokenised passwordless api key "
+        "keyboard therapy_key authorized"
+    )
+    facts = dict.fromkeys(innocent.split(), 1)
+    assert analyst(shop, [COUNT, THREE]).run("How many?", facts=facts).outcome == "answered"
 
 
 @pytest.mark.parametrize(

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from antiphon._keywords import check_keywords
-from antiphon.errors import AntiphonError, ValidationError
+from antiphon.errors import ValidationError
+from antiphon.systems._inputs import plain_fact
 from antiphon.systems.data_analyst_result import AgentRequest
-from antiphon.tools import encode_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_SECRETS = (
-    "token",
-    "password",
-    "secret",
-    "api_key",
-    "apikey",
-    "credential",
-    "authorization",
-    "headers",
+_SECRET_WORD = re.compile(
+    "(token|password|secret|apikey|credentials?|authorization|^headers)$", re.MULTILINE
 )
-"""As in src/systems/src/data_analyst/request.rs, whose error speaks of `context`."""
+_SECRET_END = re.compile(r"(^|\n)(tokens|passwords|secrets)\Z|(^|\n)api\nkey(\n|\Z)")
+_WORD_BORDER = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=\d)(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+"""As src/systems/src/data_analyst/secret_name.rs, whose error speaks of `context`."""
 _AGENTS = ("sql", "api_docs", "computation", "planner", "composer")
 _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "max_turns": ((int, type(None)), "an integer"),
@@ -91,20 +86,7 @@ def plain_facts(facts: Mapping[str, Any] | None, argument: str = "facts") -> dic
             hint=f'pass `{argument}={{"tenant": "north"}}`',
         )
     _check_secrets(facts, argument)
-    return {str(name): _plain(name, value, argument) for name, value in facts.items()}
-
-
-def _plain(name: Any, value: Any, argument: str) -> Any:
-    try:
-        plain = encode_result(value)
-        json.dumps(plain)
-    except (TypeError, ValueError, AntiphonError) as error:
-        raise ValidationError(
-            f"`{argument}` must hold JSON values, and `{name}` is none: {type(value).__name__}",
-            code="input_invalid",
-            hint="pass text, numbers, lists or dicts of them",
-        ) from error
-    return plain
+    return {str(name): plain_fact(argument, name, value) for name, value in facts.items()}
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
@@ -143,12 +125,18 @@ def _check_agents(name: str, given: Any) -> None:
 
 def _check_secrets(facts: Mapping[Any, Any], argument: str) -> None:
     for key in _keys(facts):
-        if any(part in str(key).lower() for part in _SECRETS):
+        if _names_secret(str(key)):
             raise ValidationError(
                 f"`{argument}` is read by models, and a key of it names a secret: {key}",
                 code="input_invalid",
                 hint="give credentials to the tools of the API or the database",
             )
+
+
+def _names_secret(name: str) -> bool:
+    """Whether one of the words of a name says that its value is a secret."""
+    words = re.sub(r"[\W_]+", "\n", _WORD_BORDER.sub("\n", name)).strip("\n").lower()
+    return bool(_SECRET_WORD.search(words) or _SECRET_END.search(words))
 
 
 def _keys(value: Any) -> Iterator[Any]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from antiphon._text import well_formed
-from antiphon.errors import ValidationError
+from antiphon.errors import AntiphonError, ValidationError
+from antiphon.tools import encode_result
 
-__all__ = ["read_answers", "read_question"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["plain_fact", "read_answers", "read_question"]
 
 _ID = re.compile("[0-9a-f]{32}")
 
@@ -34,6 +39,53 @@ def read_question(given: Any) -> Any:
     else:
         complaint, found = "must be a text, or a list of messages", type(given).__name__
     raise ValidationError(f"the question {complaint}: {found}", code="question_malformed")
+
+
+def plain_fact(argument: str, name: Any, value: Any) -> Any:
+    """A fact for models as a JSON value.
+
+    Args:
+        argument: what the caller calls the facts.
+        name: the fact.
+        value: what it is.
+
+    Raises:
+        ValidationError: it is no JSON value (``input_invalid``). Bytes are none, at any depth: in
+            base64 no model reads them.
+    """
+    try:
+        found = _bytes_in(value)
+        plain = encode_result(value)
+        json.dumps(plain)
+    except (RecursionError, TypeError, ValueError, AntiphonError) as error:
+        raise _no_fact(argument, name, value) from error
+    if found is not None:
+        raise _no_fact(argument, name, found)
+    return plain
+
+
+def _no_fact(argument: str, name: Any, value: Any) -> ValidationError:
+    is_bytes = isinstance(value, bytes | bytearray | memoryview)
+    return ValidationError(
+        f"`{argument}` must hold JSON values, and `{name}` is none: {type(value).__name__}",
+        code="input_invalid",
+        hint="decode it, as in `value.decode()`"
+        if is_bytes
+        else "pass text, numbers, lists or dicts of them",
+    )
+
+
+def _bytes_in(value: Any) -> Any:
+    """The first bytes that a value is or holds; none if there are none."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return value
+    if isinstance(value, Mapping):
+        parts: Iterable[Any] = (part for item in value.items() for part in item)
+    elif isinstance(value, list | tuple | set | frozenset):
+        parts = value
+    else:
+        return None
+    return next((found for part in parts if (found := _bytes_in(part)) is not None), None)
 
 
 def read_answers(answers: tuple[Any, ...]) -> dict[str, Any]:

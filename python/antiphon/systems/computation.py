@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypedDict, Unpack, cast
 
@@ -10,9 +9,10 @@ from antiphon._event_loop import run_blocking
 from antiphon._roles import RoleSpec, ask_all, check_questions
 from antiphon._text import first_of
 from antiphon._watch.watcher import watching
-from antiphon.errors import AntiphonError, InternalError, ValidationError
+from antiphon.errors import InternalError, ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox.engines import runner_of
+from antiphon.systems._inputs import plain_fact
 from antiphon.systems._system import System
 from antiphon.systems.computation_result import ComputationResult
 from antiphon.systems.progress import ProgressLine, ProgressReporter
@@ -415,14 +415,7 @@ def _inputs_of_each(inputs: _Inputs, count: int) -> list[Mapping[str, Any] | Non
 def _require_facts(facts: Any) -> None:
     _require_mapping("facts", facts, '`facts={"today": "2026-05-01"}`')
     for name, value in (facts or {}).items():
-        try:
-            json.dumps(encode_result(value))
-        except (TypeError, ValueError, AntiphonError) as error:
-            raise ValidationError(
-                f"`facts` must hold JSON values; `{name}` is none: {type(value).__name__}",
-                code="input_invalid",
-                hint="pass text, numbers, lists or dicts of them",
-            ) from error
+        plain_fact("facts", name, value)
 
 
 def _require_mapping(name: str, given: Any, example: str) -> None:

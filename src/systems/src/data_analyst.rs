@@ -6,7 +6,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`config`] | settings |
-//! | [`request`] | the question |
+//! | [`request`], [`secret_name`] | the question; what it may not contain |
 //! | [`temporal`], [`heuristic`], [`decision`] | the time of a question, and which agents it is for |
 //! | [`sql`], [`api`], `computation_agent` | the agents |
 //! | `deadline`, `role_failure` | the time of an agent; what follows when one of its roles fails |
@@ -39,6 +39,7 @@ mod plain_wording;
 mod prompt;
 pub mod request;
 mod role_failure;
+pub mod secret_name;
 pub mod sql;
 pub mod state;
 pub mod tabular;

@@ -6,6 +6,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value as Json};
 
+use super::secret_name::names_secret;
 use crate::system::SystemInput;
 
 /// Who works on a question.
@@ -55,10 +56,6 @@ impl AgentName {
         Self::ALL.into_iter().find(|agent| agent.as_str() == name)
     }
 }
-
-/// Parts of context keys whose values would be secrets.
-const SECRETS: [&str; 8] =
-    ["token", "password", "secret", "api_key", "apikey", "credential", "authorization", "headers"];
 
 /// A question, and how it is to be answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -116,12 +113,8 @@ impl SystemInput for AgentRequest {
         if self.max_turns == Some(0) {
             return Err(invalid("`max_turns` must be at least 1: 0".to_owned()));
         }
-        let is_secret = |key: &&String| {
-            let key = key.to_lowercase();
-            SECRETS.iter().any(|part| key.contains(part))
-        };
         let nested = self.context.values().flat_map(keys);
-        match self.context.keys().chain(nested).find(is_secret) {
+        match self.context.keys().chain(nested).find(|key| names_secret(key)) {
             Some(key) => Err(invalid(format!(
                 "`context` is read by models, and a key of it names a secret: {key}"
             ))

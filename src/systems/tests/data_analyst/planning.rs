@@ -6,6 +6,7 @@ use antiphon_core::Time;
 use antiphon_models::ScriptedReply;
 use antiphon_runtime::ManualClock;
 use antiphon_systems::data_analyst::heuristic::select;
+use antiphon_systems::data_analyst::secret_name::names_secret;
 use antiphon_systems::data_analyst::temporal::attach_time;
 use antiphon_systems::data_analyst::{AgentName, AgentRequest, Config};
 use antiphon_systems::{Outcome, SystemConfig, SystemInput};
@@ -317,4 +318,52 @@ fn a_key_that_names_a_secret_is_refused_at_any_depth() {
     }
     let given = json!({"question": "How many?", "context": {"all": [{"region": "n"}]}});
     assert!(serde_json::from_value::<AgentRequest>(given).unwrap().check().is_ok());
+}
+
+/// As `tests/systems/test_data_analyst.py` has them for Python.
+#[test]
+fn names_of_secrets_are_told_by_whole_words() {
+    for name in [
+        "token",
+        "api_token",
+        "accessToken",
+        "authtoken",
+        "OAUTH_TOKEN",
+        "api_tokens",
+        "password",
+        "passwords",
+        "dbPassword",
+        "client-secret",
+        "clientSecret",
+        "secrets",
+        "api_key",
+        "x-api-key",
+        "apiKey",
+        "APIKey",
+        "apikey",
+        "firebase_web_api_key",
+        "credentials",
+        "Authorization",
+        "api_headers",
+        "token_2",
+    ] {
+        assert!(names_secret(name), "{name}");
+    }
+    for name in [
+        "tokens_sold",
+        "tokensSold",
+        "TOKENS_SOLD",
+        "secretary",
+        "secretaries",
+        "tokenised",
+        "passwordless",
+        "api",
+        "key",
+        "keyboard",
+        "therapy_key",
+        "authorized",
+        "",
+    ] {
+        assert!(!names_secret(name), "{name}");
+    }
 }
