@@ -55,6 +55,7 @@ pub use state::State;
 pub use tabular::TabularResult;
 pub use trace_event::{TraceEvent, TraceEventKind};
 
+use self::deadline::ApprovalTime;
 use crate::builder::SystemBuilder;
 use crate::prompts::PromptSpec;
 use crate::resources::SystemResources;
@@ -73,6 +74,8 @@ pub struct DataAnalyst {
 pub struct AnalystRun {
     /// When it was started or resumed: the time of an agent never begins before.
     opened_at: Time,
+    /// How long the host has taken to approve calls.
+    approvals: Arc<ApprovalTime>,
     /// Answers the calls that code in a sandbox makes of the host.
     host_calls: Option<Arc<dyn HostCalls>>,
 }
@@ -130,7 +133,8 @@ impl System for DataAnalyst {
     }
 
     fn open(&self, _: &Arc<AgentRequest>, session: &Session) -> AnalystRun {
-        AnalystRun { opened_at: session.clock.now(), host_calls: session.host_calls.clone() }
+        let (opened_at, host_calls) = (session.clock.now(), session.host_calls.clone());
+        AnalystRun { opened_at, approvals: Arc::default(), host_calls }
     }
 
     fn completed_outcome(state: &State) -> Outcome {

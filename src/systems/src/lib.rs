@@ -38,6 +38,7 @@ pub mod echo;
 mod escaped_tool;
 mod host;
 pub mod json_texts;
+mod limited_tool;
 pub mod node;
 pub mod partial_result;
 pub mod patch;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::approval::{Approval, Decision, HostVerdict, Proposal, refused};
-use antiphon_core::{Category, Fault, FaultCode, ToolOutcome, ToolSpec};
+use antiphon_core::approval::{Approval, Decision, Proposal, refused};
+use antiphon_core::{Category, Fault, ToolOutcome, ToolSpec};
 use antiphon_reply::JsonSchemas;
-use antiphon_runtime::{CallContext, Tool, UserContext};
-use async_trait::async_trait;
+use antiphon_runtime::Tool;
 use serde_json::Value as Json;
 
+use crate::limited_tool::LimitedTool;
 use crate::node::NodeContext;
 use crate::system::System;
 
@@ -84,7 +84,7 @@ pub(crate) async fn make_approved<S: System>(
     arguments: Json,
     timeout: Duration,
 ) -> Result<ToolOutcome, Fault> {
-    let planned = PlannedTool::new(cx.tool(tool), timeout);
+    let planned = LimitedTool::or_within(cx.tool(tool), timeout).approved();
     match cx.call.invoke(&planned, arguments).await {
         Err(fault) if ends_run(&fault) => Err(fault),
         outcome => Ok(outcome),
@@ -94,56 +94,4 @@ pub(crate) async fn make_approved<S: System>(
 /// Whether a fault is none of the tool's own.
 fn ends_run(fault: &Fault) -> bool {
     matches!(fault.category, Category::Budget | Category::Cancelled | Category::State)
-}
-
-/// A tool within the time that a system allows; a person has approved the call.
-struct PlannedTool {
-    spec: ToolSpec,
-    tool: Arc<dyn Tool>,
-}
-
-impl PlannedTool {
-    fn new(tool: Arc<dyn Tool>, timeout: Duration) -> Self {
-        let mut spec = tool.spec().clone();
-        spec.timeout = Some(spec.timeout.unwrap_or(timeout));
-        if spec.approval == Approval::Person {
-            spec.approval = Approval::None;
-        }
-        Self { spec, tool }
-    }
-}
-
-#[async_trait]
-impl Tool for PlannedTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    async fn approve(&self, arguments: &Json, cx: &CallContext) -> Result<HostVerdict, Fault> {
-        let verdict = self.tool.approve(arguments, cx).await;
-        verdict.map_err(|fault| own_fault(&self.spec.name, fault))
-    }
-
-    fn bind(&self, user_context: &UserContext) -> Option<Arc<dyn Tool>> {
-        let spec = self.spec.clone();
-        Some(Arc::new(Self { spec, tool: self.tool.bind(user_context)? }))
-    }
-
-    async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {
-        let outcome = self.tool.call(arguments, cx).await;
-        outcome.map_err(|fault| own_fault(&self.spec.name, fault))
-    }
-}
-
-/// A fault of a tool. One of state is about a question or a run of the tool's own: as a fault of
-/// this run it would end the question.
-fn own_fault(tool: &str, mut fault: Fault) -> Fault {
-    if fault.code == FaultCode::QuestionAsked {
-        let message = format!("a tool cannot ask a person where no team or graph calls it: {tool}");
-        fault = Fault::new(FaultCode::QuestionMisplaced, message).with("tool", tool);
-    }
-    if fault.category == Category::State {
-        fault.category = Category::Tool;
-    }
-    fault
 }

@@ -1,18 +1,18 @@
 //! How long an agent may still work: `agent_timeout_s`, counted from its start, or from where a
-//! question that was stopped goes on.
+//! question that was stopped goes on, without what the host takes to approve its calls.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use antiphon_core::approval::HostVerdict;
 use antiphon_core::command::{Destination, Destinations, Send as Sent};
-use antiphon_core::{Fault, FaultCode, Time, ToolOutcome, ToolSpec};
-use antiphon_runtime::{CallContext, Tool, UserContext};
-use async_trait::async_trait;
+use antiphon_core::{Fault, FaultCode, Time, ToolOutcome};
+use antiphon_runtime::Tool;
 use serde_json::{Value as Json, json};
 
 use super::DataAnalyst;
 use super::agent_result::AgentError;
+use crate::limited_tool::LimitedTool;
 use crate::node::{NodeContext, goto, whole_millis};
 
 /// The label of a branch that leads to the result of an agent.
@@ -22,7 +22,7 @@ const MESSAGE: &str = "the agent took longer than `agent_timeout_s`";
 /// What is left of the time of an agent that began then, in microseconds since the epoch.
 pub(super) fn time_left(cx: &NodeContext<DataAnalyst>, started: u64) -> Duration {
     let start = Time::from_micros(started).max(cx.data().opened_at);
-    let spent = cx.call.cx.clock.now().since(start);
+    let spent = cx.call.cx.clock.now().since(start).saturating_sub(cx.data().approvals.of(started));
     cx.system().config.agent_timeout().saturating_sub(spent)
 }
 
@@ -59,42 +59,39 @@ pub(super) async fn invoke(
     tool: &Arc<dyn Tool>,
     arguments: Json,
 ) -> ToolOutcome {
-    let left = time_left(cx, started);
-    if left.is_zero() {
+    if is_late(cx, started) {
         return Err(Fault::new(FaultCode::NodeTimeout, MESSAGE));
     }
-    let tool = in_time(tool, left);
+    let tool = in_time(cx, started, tool);
     cx.call.invoke(cx.tool(&tool).as_ref(), arguments).await
 }
 
-/// A tool that has no more time than this.
-pub(super) fn in_time(tool: &Arc<dyn Tool>, left: Duration) -> Arc<dyn Tool> {
-    let mut spec = tool.spec().clone();
-    spec.timeout = Some(spec.timeout.map_or(left, |own| own.min(left)));
-    Arc::new(LimitedTool { spec, tool: Arc::clone(tool) })
+/// A tool that has no more time than what is left for its agent.
+pub(super) fn in_time(
+    cx: &NodeContext<DataAnalyst>,
+    started: u64,
+    tool: &Arc<dyn Tool>,
+) -> Arc<dyn Tool> {
+    let waits = Arc::clone(&cx.data().approvals);
+    let limited = LimitedTool::within(Arc::clone(tool), time_left(cx, started));
+    Arc::new(limited.observed(Arc::new(move |wait| waits.add(started, wait))))
 }
 
-struct LimitedTool {
-    spec: ToolSpec,
-    tool: Arc<dyn Tool>,
-}
+/// How long the host has taken to approve calls of each agent, by when the agent began. It is none
+/// of the agents' time. It need not outlive the process: with a new one, their time begins anew.
+#[derive(Debug, Default)]
+pub(super) struct ApprovalTime(Mutex<BTreeMap<u64, Duration>>);
 
-#[async_trait]
-impl Tool for LimitedTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+impl ApprovalTime {
+    fn add(&self, started: u64, wait: Duration) {
+        *self.of_agents().entry(started).or_default() += wait;
     }
 
-    async fn approve(&self, arguments: &Json, cx: &CallContext) -> Result<HostVerdict, Fault> {
-        self.tool.approve(arguments, cx).await
+    fn of(&self, started: u64) -> Duration {
+        self.of_agents().get(&started).copied().unwrap_or_default()
     }
 
-    fn bind(&self, user_context: &UserContext) -> Option<Arc<dyn Tool>> {
-        let tool = self.tool.bind(user_context)?;
-        Some(Arc::new(Self { spec: self.spec.clone(), tool }))
-    }
-
-    async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {
-        self.tool.call(arguments, cx).await
+    fn of_agents(&self) -> MutexGuard<'_, BTreeMap<u64, Duration>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,15 +1,18 @@
 //! The time of an agent: no call of a model or a tool goes past it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use antiphon_core::approval::{Approval, HostVerdict};
 use antiphon_core::retry::{Jitter, RetryPolicy};
 use antiphon_core::{Fault, ModelReply, ModelRequest, ToolOutcome, ToolSpec};
 use antiphon_models::ScriptedModel;
 use antiphon_runtime::{CallContext, Clock, ManualClock, Model, Tool};
-use antiphon_systems::data_analyst::{DataAnalyst, TraceEventKind};
-use antiphon_systems::{Outcome, RoleModel, SystemResourcesBuilder, SystemRunner};
+use antiphon_systems::data_analyst::{
+    AgentName, DataAnalyst, OrchestratorResponse, State, TraceEventKind,
+};
+use antiphon_systems::{Outcome, RoleModel, SystemResourcesBuilder, SystemResult, SystemRunner};
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -291,4 +294,87 @@ async fn a_computation_that_hangs_ends_with_its_time_and_keeps_its_result() {
             .any(|event| event.data.get("type") == Some(&json!("Timeout")));
         assert!(told, "{role}");
     }
+}
+
+/// A tool whose calls the host approves after some time, or never.
+struct SlowApproval {
+    spec: ToolSpec,
+    tool: Arc<dyn Tool>,
+    clock: Arc<ManualClock>,
+    pause: Option<Duration>,
+    asked: UnboundedSender<()>,
+    /// How long each call had.
+    limits: Arc<Mutex<Vec<Duration>>>,
+}
+
+#[async_trait]
+impl Tool for SlowApproval {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn approve(&self, _: &Json, _: &CallContext) -> Result<HostVerdict, Fault> {
+        let _ = self.asked.send(());
+        match self.pause {
+            Some(pause) => self.clock.advance(pause),
+            None => std::future::pending::<()>().await,
+        }
+        Ok(HostVerdict::Approve)
+    }
+
+    async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {
+        let limit = cx.deadline.unwrap().since(cx.clock.now());
+        self.limits.lock().unwrap().push(limit);
+        self.tool.call(arguments, cx).await
+    }
+}
+
+/// What came of a question whose call of the API the host approves; `pause` is how long that takes.
+async fn approved(
+    pause: Option<Duration>,
+    after: impl FnOnce(&ManualClock),
+) -> (SystemResult<OrchestratorResponse, State>, Vec<Duration>) {
+    let mut scene = both();
+    let model = scene.model();
+    let (asked_for, mut heard) = unbounded_channel();
+    let limits = Arc::new(Mutex::new(Vec::new()));
+    let tools = scene.database.iter().flat_map(crate::scene::CountedTools::tools);
+    let tools = tools.chain(scene.api.iter().flat_map(crate::scene::ScriptedApi::tools));
+    let tools = tools.map(|tool| {
+        let mut spec = tool.spec().clone();
+        if spec.name != "api_read" {
+            return tool;
+        }
+        (spec.approval, spec.timeout) = (Approval::Host, Some(LIMIT / 2));
+        let (clock, asked, limits) =
+            (Arc::clone(&scene.clock), asked_for.clone(), Arc::clone(&limits));
+        Arc::new(SlowApproval { spec, tool, clock, pause, asked, limits }) as Arc<dyn Tool>
+    });
+    let resources = SystemResourcesBuilder::new()
+        .model(model as Arc<dyn Model>)
+        .tools("data_analyst", tools.collect::<Vec<_>>());
+    let system = SystemRunner::<DataAnalyst>::new(scene.config.clone(), resources).unwrap();
+    let (session, clock) = (scene.session(), Arc::clone(&scene.clock));
+    let question = asked("Count at the endpoint", json!({}));
+    let task = tokio::spawn(async move { system.ask(question, session).await });
+    heard.recv().await;
+    after(&clock);
+    let result = task.await.unwrap().unwrap();
+    let limits = limits.lock().unwrap().clone();
+    (result, limits)
+}
+
+/// DA-61 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn what_the_host_takes_to_approve_a_call_counts_only_for_the_question() {
+    let (result, limits) = approved(Some(LIMIT * 2), |_| {}).await;
+    assert_eq!(result.outcome, Outcome::Answered);
+    let answers: Vec<_> = result.output.agent_results.iter().map(|it| it.answer.clone()).collect();
+    assert!(answers.contains(&Some("The API has 3.".to_owned())), "{answers:?}");
+    assert_eq!(limits, [LIMIT / 2], "the call has its whole time");
+
+    let (result, limits) = approved(None, |clock| clock.advance(Duration::from_mins(3))).await;
+    let api = result.output.agent_results.iter().find(|it| it.agent == AgentName::ApiDocs).unwrap();
+    assert_eq!(api.error.as_ref().unwrap().kind, "Unfinished");
+    assert!(limits.is_empty(), "nothing is called");
 }

@@ -27,7 +27,7 @@ pub(in crate::data_analyst) async fn call(
     let mut plan = work.plan.take().unwrap_or_default();
     let name = if READS.contains(&&*plan.method) { "api_read" } else { "api_write" };
     let left = deadline::time_left(&cx, work.started);
-    let tool = cx.system().tool(name).map(|tool| deadline::in_time(tool, left));
+    let tool = cx.system().tool(name).map(|tool| deadline::in_time(&cx, work.started, tool));
     let Some(tool) = tool.filter(|_| !left.is_zero()) else {
         let missing = || AgentError::new("MethodNotAllowed", "no tool makes such calls");
         work.error = Some(if left.is_zero() { deadline::error() } else { missing() });
