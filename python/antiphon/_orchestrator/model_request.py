@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Builder, StreamOptions
+from antiphon._content import text_of
 from antiphon._model.adapters import as_model
 from antiphon._node.calls import Call
 from antiphon._orchestrator.messages import conversation, listed
@@ -82,7 +83,9 @@ class ModelRequest:
             logging.getLogger(f"antiphon.agent.{self._agent}").warning(
                 "the reply was cut off at its limit of tokens"
             )
-        return reply["text"] if self._output is None else reply["value"]
+        if self._output is not None:
+            return reply["value"]
+        return text_of(reply["messages"][-1]["content"])
 
     def read(self, reply: Any) -> Any:
         """The answer, given the `reply`."""

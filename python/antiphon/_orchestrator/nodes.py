@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antiphon._antiphon import Command, Send, current_context
-from antiphon._content import encode_tool_result
+from antiphon._content import encode_tool_result, text_of
 from antiphon._event_loop import is_async
 from antiphon._node.human_input import HumanInput
 from antiphon._node.tool_calls import tool_context
@@ -210,14 +210,15 @@ class AgentLoopOptions:
         if reply["handoff"] is not None:
             return self._hand_over(reply)
         spec = self._spec
-        value = reply["text"] if spec.output is None else spec.output.construct(reply["value"])
+        content = reply["messages"][-1]["content"]
+        value = text_of(content) if spec.output is None else spec.output.construct(reply["value"])
         if len(spec.writes) == 1:
             update = {spec.writes[0]: value}
         else:
             update = {key: _field(value, key) for key in spec.writes}
         # The agent's own write to `messages` replaces its reply.
         turn = tool_messages(reply["messages"], spec.name)
-        turn_update = {"messages": [*turn, said("assistant", reply["text"], spec.name)]}
+        turn_update = {"messages": [*turn, said("assistant", content, spec.name)]}
         written = noted(self._state.write({**turn_update, **update}, spec.name))
         if reply["finish"] == "length":
             return Command(update={**written, CUT: True}, end=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from antiphon._content import text_of
 from antiphon._trace.calls import AgentTrace, ModelTrace, ToolTrace
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class _Model:
         text = reply.get("text")
         if text is None and "value" in reply:
             text = json.dumps(reply["value"], ensure_ascii=False)
+        if "media" in reply:
+            text = "\n".join(part for part in (text, text_of(reply["media"])) if part)
         return ModelTrace(
             model=reply.get("model", ""),
             messages=(*asked.get("messages", ()), *reply.get("reasked", ())),

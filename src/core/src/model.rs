@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::content::{Content, ContentPart};
 use crate::message::{Message, ProviderContent, ToolCall};
 use crate::schema::Schema;
 use crate::tool::ToolSpec;
@@ -44,6 +45,9 @@ pub struct ModelRequest {
 pub struct ModelReply {
     /// The text; empty when the model only calls tools.
     pub text: String,
+    /// Images that the model made, and texts in place of those that cannot be taken over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<ContentPart>,
     /// The tool calls that it requests, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
@@ -60,6 +64,18 @@ pub struct ModelReply {
     /// The reply as the provider wrote it, if it wants that back with the results of tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_content: Option<ProviderContent>,
+}
+
+impl ModelReply {
+    /// What it says, as a message holds it: the text, and after it the images.
+    pub fn content(&self) -> Content {
+        if self.media.is_empty() {
+            return Content::Text(self.text.clone());
+        }
+        let text = Some(&self.text).filter(|text| !text.trim().is_empty());
+        let text = text.map(ContentPart::text);
+        Content::Parts(text.into_iter().chain(self.media.iter().cloned()).collect())
+    }
 }
 
 /// Why a model stopped.

@@ -34,6 +34,7 @@ fn any_object() -> CompiledSchema {
 fn reply(text: &str, finish: FinishReason) -> ModelReply {
     ModelReply {
         text: text.to_owned(),
+        media: Vec::new(),
         tool_calls: Vec::new(),
         finish,
         usage: Usage::default(),

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use antiphon_core::event::Event;
-use antiphon_core::{Fault, ModelReply, ToolOutcome};
+use antiphon_core::{ContentPart, Fault, ModelReply, ToolOutcome};
 use serde_json::{Map, Value as Json};
 
 use crate::sandbox::{GuestFault, JobOutcome};
@@ -97,6 +97,11 @@ pub fn clean_reply(reply: &mut ModelReply) {
         return;
     }
     clean_written(&mut reply.text);
+    for part in &mut reply.media {
+        if let ContentPart::Text { text } = part {
+            clean_string(text);
+        }
+    }
     clean_string(&mut reply.model);
     for call in &mut reply.tool_calls {
         clean_string(&mut call.id);

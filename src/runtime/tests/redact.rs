@@ -11,6 +11,7 @@ use serde_json::json;
 fn reply(text: &str) -> ModelReply {
     ModelReply {
         text: text.to_owned(),
+        media: Vec::new(),
         tool_calls: Vec::new(),
         finish: FinishReason::Stop,
         usage: Usage::ZERO,

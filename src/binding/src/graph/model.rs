@@ -173,6 +173,7 @@ pub(crate) fn reply_of(value: &Bound<'_, PyAny>) -> PyResult<ModelReply> {
         if reply.tool_calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
     let mut reply = ModelReply {
         text: reply.text,
+        media: Vec::new(),
         tool_calls: reply.tool_calls,
         finish: reply.finish.unwrap_or(stopped),
         usage: reply.usage,

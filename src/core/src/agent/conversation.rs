@@ -114,7 +114,7 @@ impl Conversation {
             return self.hand_over(&reply, call);
         }
         let cut = reply.finish == FinishReason::Length;
-        let mut message = Message::assistant(reply.text);
+        let mut message = Message::assistant(reply.content());
         message.tool_calls.clone_from(&reply.tool_calls);
         message.provider_content = reply.provider_content;
         self.messages.push(message);
@@ -205,7 +205,7 @@ impl Conversation {
     }
 
     fn conclude_text(&mut self, reply: &ModelReply) {
-        if reply.text.trim().is_empty() {
+        if reply.text.trim().is_empty() && reply.media.is_empty() {
             if self.may_reask() {
                 return self.reask(reply, feedback::EMPTY_REPLY.to_owned());
             }
@@ -243,12 +243,12 @@ impl Conversation {
     fn reask(&mut self, reply: &ModelReply, feedback: String) {
         self.reasks += u32::from(self.closes());
         self.closing = true;
-        self.messages.push(Message::assistant(reply.text.clone()));
+        self.messages.push(Message::assistant(reply.content()));
         self.messages.push(Message::user(feedback));
     }
 
     fn close(&mut self, reply: &ModelReply, value: Option<serde_json::Value>) {
-        self.messages.push(Message::assistant(reply.text.clone()));
+        self.messages.push(Message::assistant(reply.content()));
         self.finish(reply, value, None);
     }
 
@@ -261,7 +261,7 @@ impl Conversation {
     /// The next agent reads a conversation in which each call has a result, so the other calls
     /// of the reply, which are not made, are left out of it.
     fn hand_over(&mut self, reply: &ModelReply, call: ToolCall) {
-        let mut message = Message::assistant(reply.text.clone());
+        let mut message = Message::assistant(reply.content());
         message.tool_calls.push(call.clone());
         self.messages.push(message);
         let result = Message::tool(call.id, feedback::HANDED_OVER);

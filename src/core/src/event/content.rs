@@ -4,7 +4,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::EventKind;
-use crate::content::Content;
+use crate::content::{Content, ContentPart};
 use crate::message::{Message, ToolCall};
 use crate::model::{ModelReply, ModelRequest};
 use crate::tool::ToolSpec;
@@ -46,6 +46,9 @@ pub fn request(request: &ModelRequest, earlier: usize) -> Map<String, Json> {
 pub fn reply(reply: &ModelReply) -> Map<String, Json> {
     let mut data = Map::new();
     data.insert("text".into(), kept(&reply.text));
+    if !reply.media.is_empty() {
+        data.insert("media".into(), parts(&reply.media));
+    }
     if !reply.tool_calls.is_empty() {
         data.insert("tool_calls".into(), reply.tool_calls.iter().map(tool_call).collect());
     }
@@ -88,10 +91,13 @@ fn message(message: &Message) -> Json {
 
 /// What a message says; the bytes of images and files are only counted.
 pub fn content(content: &Content) -> Json {
-    let parts = match content {
-        Content::Text(text) => return kept(text),
-        Content::Parts(parts) => parts,
-    };
+    match content {
+        Content::Text(text) => kept(text),
+        Content::Parts(said) => parts(said),
+    }
+}
+
+fn parts(parts: &[ContentPart]) -> Json {
     let shown = parts.iter().map(|part| {
         let mut shown = json!(part);
         if let Some(Json::String(bytes)) = shown.get_mut("base64") {

@@ -7,7 +7,7 @@ use antiphon_core::agent::AgentSpec;
 use antiphon_core::channel::ChannelId;
 use antiphon_core::event::EventKind;
 use antiphon_core::model::{FinishReason, ModelReply};
-use antiphon_core::{Category, FaultCode, Role, Schema};
+use antiphon_core::{Category, Content, ContentPart, FaultCode, Media, Role, Schema};
 use antiphon_reply::CompiledSchema;
 use serde_json::json;
 
@@ -112,4 +112,21 @@ fn the_last_turn_is_made_without_tools_and_then_it_is_over() {
     let fault = stubborn.fails();
     assert_eq!(fault.code, "model_calls_exhausted", "a last reply with nothing but calls");
     assert_eq!(requests(&stubborn).len(), 3);
+}
+
+/// A model may answer with an image alone.
+#[test]
+fn an_image_is_a_reply_and_a_part_of_the_message() {
+    let pixel = ContentPart::Image(Media::base64("image/png", "iVBORw0KGgo="));
+    let drawn = |text: &str| ModelReply { media: vec![pixel.clone()], ..says(text) };
+    for (text, parts) in
+        [("", vec![pixel.clone()]), ("Here.", vec![ContentPart::text("Here."), pixel.clone()])]
+    {
+        let mut driver = agent(AgentSpec::default(), vec![drawn(text)]);
+        let state = driver.complete();
+        assert_eq!(state["turns"], json!(1), "it is not asked again");
+        let replied = driver.of_kind(EventKind::ModelReply);
+        assert_eq!(replied[0].data["media"][0]["base64"], "[12 characters]");
+        assert_eq!(drawn(text).content(), Content::Parts(parts));
+    }
 }

@@ -158,6 +158,7 @@ pub(crate) fn agent(call: &mut Call<'_>, texts: &[&str]) -> TaskOutcome<Value> {
 pub(crate) fn reply(text: &str) -> ModelReply {
     ModelReply {
         text: text.to_owned(),
+        media: Vec::new(),
         tool_calls: Vec::new(),
         finish: FinishReason::Stop,
         usage: Usage { input_tokens: 10, output_tokens: 1 },

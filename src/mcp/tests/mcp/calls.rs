@@ -291,6 +291,7 @@ impl Model for FortyTwo {
         assert_eq!(request.messages[0].content, "Six times seven?");
         Ok(ModelReply {
             text: "42".into(),
+            media: Vec::new(),
             tool_calls: Vec::new(),
             finish: FinishReason::Stop,
             usage: Usage::ZERO,

@@ -123,6 +123,7 @@ impl ReplyDraft {
         Ok(ModelReply {
             finish: finish_reason(reason, &tool_calls),
             text,
+            media: Vec::new(),
             tool_calls,
             usage: self.usage.into(),
             model: self.model,

@@ -22,14 +22,24 @@ impl ConversationTurns {
     /// them, signed thinking included, because the API requires that beside the results of tools.
     pub fn of(messages: &[Message], model: &str) -> Self {
         let mut turns = Self::default();
+        // Images and files of replies, which the API takes from the user alone.
+        let mut media = Vec::new();
         for message in messages {
+            // Results of tools come first in their turn.
+            if matches!(message.role, Role::User | Role::Assistant) {
+                turns.push(Role::User, std::mem::take(&mut media));
+            }
             match message.role {
                 Role::System => {}
                 Role::User => turns.push(Role::User, content(&message.content)),
-                Role::Assistant => turns.push(Role::Assistant, assistant(message, model)),
+                Role::Assistant => {
+                    turns.push(Role::Assistant, assistant(message, model));
+                    media = media_of(&message.content);
+                }
                 Role::Tool => turns.push(Role::User, vec![tool_result(message)]),
             }
         }
+        turns.push(Role::User, media);
         turns.close();
         turns
     }
@@ -131,9 +141,28 @@ fn assistant(message: &Message, model: &str) -> Vec<Json> {
     {
         return blocks.clone();
     }
-    let mut blocks = content(&message.content);
+    let said = message.content.clone().into_parts();
+    let mut blocks: Vec<Json> = (1..)
+        .zip(&said)
+        .flat_map(|(number, part)| match part.as_text() {
+            Some(said) => text(&said),
+            None => text(&format!("[part {number} of your reply: see below]")),
+        })
+        .collect();
     blocks.extend(message.tool_calls.iter().map(tool_use));
     blocks
+}
+
+/// The images and files of a reply, each with a line that says what it is.
+fn media_of(content: &Content) -> Vec<Json> {
+    let Content::Parts(parts) = content else { return Vec::new() };
+    let media = (1..).zip(parts).filter(|(_, part)| part.as_text().is_none());
+    let labelled = media.flat_map(|(number, part)| {
+        let mut blocks = text(&format!("[part {number} of your reply]"));
+        blocks.extend(content_part(part));
+        blocks
+    });
+    labelled.collect()
 }
 
 fn tool_use(call: &ToolCall) -> Json {

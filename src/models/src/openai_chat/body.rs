@@ -1,9 +1,11 @@
 //! The form of replies. Servers omit different fields, so nothing is required that can be done
 //! without.
 
-use antiphon_core::{FinishReason, ToolCall, Usage};
+use antiphon_core::{ContentPart, FinishReason, ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::Value as Json;
+
+use crate::openai_chat::image::{image, image_url};
 
 /// A whole reply, or one event of a stream.
 #[derive(Debug, Deserialize)]
@@ -31,6 +33,9 @@ pub(crate) struct WireChoice {
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct WireMessage {
     pub(crate) content: Option<WireContent>,
+    /// Images that the model made, as gateways send them.
+    #[serde(default)]
+    pub(crate) images: Json,
     pub(crate) refusal: Option<String>,
     pub(crate) tool_calls: Option<Vec<WireToolCall>>,
 }
@@ -43,10 +48,12 @@ pub(crate) enum WireContent {
     Parts(Vec<WirePart>),
 }
 
-/// A part of a content; one that is not text (a thought) has none.
+/// A part of a content: a text, an image, or something else (a thought).
 #[derive(Debug, Deserialize)]
 pub(crate) struct WirePart {
     pub(crate) text: Option<String>,
+    #[serde(default)]
+    pub(crate) image_url: Json,
 }
 
 /// A tool call, or a chunk of one.
@@ -72,14 +79,21 @@ pub(crate) struct WireUsage {
 }
 
 impl WireMessage {
-    pub(crate) fn text(&mut self) -> String {
-        match self.content.take() {
+    /// The text, and the images.
+    pub(crate) fn take_content(&mut self) -> (String, Vec<ContentPart>) {
+        let images = self.images.take();
+        let mut media: Vec<ContentPart> =
+            images.as_array().into_iter().flatten().filter_map(image_url).map(image).collect();
+        let text = match self.content.take() {
             Some(WireContent::Text(text)) => text,
             Some(WireContent::Parts(parts)) => {
+                let own = parts.iter().filter_map(|part| image_url(&part.image_url)).map(image);
+                media.extend(own);
                 parts.into_iter().filter_map(|part| part.text).collect()
             }
             None => String::new(),
-        }
+        };
+        (text, media)
     }
 }
 

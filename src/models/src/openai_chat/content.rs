@@ -3,12 +3,12 @@
 use antiphon_core::{Content, ContentPart, Media, MediaSource, Message, Role};
 use serde_json::{Value as Json, json};
 
-/// The content of a message. Results of tools are text only on this wire: their images and files
-/// follow in a message of the user.
+/// The content of a message. Results of tools and replies are text only on this wire: their images
+/// and files follow in a message of the user.
 pub(crate) fn content(message: &Message) -> Json {
     match &message.content {
         Content::Text(text) => json!(text),
-        Content::Parts(parts) if message.role == Role::Tool => {
+        Content::Parts(parts) if matches!(message.role, Role::Tool | Role::Assistant) => {
             let names = parts.iter().enumerate().map(|(index, part)| match part.as_text() {
                 Some(text) => text.into_owned(),
                 None => format!("[{}: see below]", label(message, index)),
@@ -19,7 +19,7 @@ pub(crate) fn content(message: &Message) -> Json {
     }
 }
 
-/// The images and files of a tool's result, each with a line that says what it is.
+/// The images and files of a tool's result or of a reply, each with a line that says what it is.
 pub(crate) fn media_of(message: &Message) -> Vec<Json> {
     let Content::Parts(parts) = &message.content else { return Vec::new() };
     let media = parts.iter().enumerate().filter(|(_, part)| part.as_text().is_none());
@@ -31,6 +31,9 @@ pub(crate) fn media_of(message: &Message) -> Vec<Json> {
 }
 
 fn label(message: &Message, index: usize) -> String {
+    if message.role == Role::Assistant {
+        return format!("part {} of your reply", index + 1);
+    }
     let tool = message.name.as_deref().unwrap_or("tool");
     let id = message.tool_call_id.as_deref().unwrap_or_default();
     format!("part {} of the result of {tool} {id}", index + 1)

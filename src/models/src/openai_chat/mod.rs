@@ -6,9 +6,11 @@
 //! | [`mod@request`] | a request as JSON |
 //! | `content` | texts, images and files of a message as JSON |
 //! | [`body`] | the form of replies, parsed leniently |
+//! | `image` | images in replies |
 //! | [`reply`], [`stream`] | a whole reply; a reply assembled from chunks |
 
 mod content;
+mod image;
 
 pub mod body;
 pub mod reply;

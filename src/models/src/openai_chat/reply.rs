@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_core::{Fault, FinishReason, ModelReply, ToolCall, Usage};
+use antiphon_core::{ContentPart, Fault, FinishReason, ModelReply, ToolCall, Usage};
 
 use crate::failure::FaultFactory;
 use crate::openai_chat::body::{ChatCompletion, WireToolCall, call_id, finish_reason};
@@ -22,8 +22,10 @@ pub fn decode(body: &[u8], failure: FaultFactory<'_>) -> Result<ModelReply, Faul
     let choice = completion.choices.into_iter().next();
     let choice = choice.ok_or_else(|| failure.malformed("there is no choice"))?;
     let mut said = choice.message.ok_or_else(|| failure.malformed("the choice has no message"))?;
+    let (text, media) = said.take_content();
     let draft = ReplyDraft {
-        text: said.text(),
+        text,
+        media,
         refusal: said.refusal.take().unwrap_or_default(),
         tool_calls: calls(said.tool_calls.unwrap_or_default(), failure)?,
         finish: choice.finish_reason.unwrap_or_default(),
@@ -47,6 +49,7 @@ fn calls(calls: Vec<WireToolCall>, failure: FaultFactory<'_>) -> Result<Vec<Tool
 #[derive(Debug)]
 pub(crate) struct ReplyDraft {
     pub(crate) text: String,
+    pub(crate) media: Vec<ContentPart>,
     pub(crate) refusal: String,
     pub(crate) tool_calls: Vec<ToolCall>,
     pub(crate) finish: String,
@@ -65,6 +68,7 @@ impl ReplyDraft {
         }
         Ok(ModelReply {
             text: self.text,
+            media: self.media,
             tool_calls: self.tool_calls,
             finish,
             usage: self.usage,

@@ -50,12 +50,12 @@ fn messages(exchange: WireExchange<'_>) -> Json {
     let mut media = Vec::new();
     for (index, sent) in request.messages.iter().enumerate() {
         messages.push(message(sent));
-        if sent.role == Role::Tool {
+        if matches!(sent.role, Role::Tool | Role::Assistant) {
             media.extend(media_of(sent));
         }
-        let ends_results =
-            request.messages.get(index + 1).is_none_or(|next| next.role != Role::Tool);
-        if ends_results && !media.is_empty() {
+        // The results of calls have to follow the calls.
+        let may_follow = request.messages.get(index + 1).is_none_or(|next| next.role != Role::Tool);
+        if may_follow && !media.is_empty() {
             messages.push(json!({"role": "user", "content": std::mem::take(&mut media)}));
         }
     }

@@ -35,6 +35,7 @@ impl<'e> DeltaAssembler<'e> {
     pub const fn new(failure: FaultFactory<'e>) -> Self {
         let draft = ReplyDraft {
             text: String::new(),
+            media: Vec::new(),
             refusal: String::new(),
             tool_calls: Vec::new(),
             finish: String::new(),
@@ -69,8 +70,14 @@ impl<'e> DeltaAssembler<'e> {
     }
 
     fn say(&mut self, mut said: WireMessage) -> Result<String, Fault> {
-        let text = said.text();
+        let (text, media) = said.take_content();
         self.draft.text.push_str(&text);
+        for part in media {
+            // Some servers repeat an image with the last event.
+            if !self.draft.media.contains(&part) {
+                self.draft.media.push(part);
+            }
+        }
         self.draft.refusal.push_str(said.refusal.as_deref().unwrap_or_default());
         for call in said.tool_calls.unwrap_or_default() {
             self.extend(call)?;
@@ -136,6 +143,7 @@ impl StreamAssembler for DeltaAssembler<'_> {
             return Err(self.failure.cut("the stream ended before the reply did"));
         }
         let empty = self.draft.text.is_empty() && self.draft.refusal.is_empty();
+        let empty = empty && self.draft.media.is_empty();
         if empty && self.calls.is_empty() && self.draft.finish.is_empty() {
             return Err(self.failure.malformed("there is no choice"));
         }

@@ -131,6 +131,7 @@ impl ScriptedReply {
         let ScriptedMessage { text, tool_calls, finish } = self.outcome?;
         let mut reply = ModelReply {
             text,
+            media: Vec::new(),
             tool_calls,
             finish,
             usage: self.usage,

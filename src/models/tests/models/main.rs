@@ -8,6 +8,7 @@ mod anthropic;
 mod anthropic_streams;
 mod fallback;
 mod faults;
+mod images;
 mod openai_chat;
 mod opening;
 mod recording;

@@ -170,6 +170,7 @@ fn subruns() -> impl Strategy<Value = SubrunCommit> {
 fn calls() -> impl Strategy<Value = CallRecord<Value>> {
     let reply = ".{0,20}".prop_map(|text| ModelReply {
         text,
+        media: Vec::new(),
         tool_calls: vec![ToolCall { id: "1".into(), name: "pay".into(), arguments: "{".into() }],
         finish: FinishReason::ToolCalls,
         usage: Usage { input_tokens: 7, output_tokens: 1 },

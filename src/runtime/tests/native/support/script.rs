@@ -53,6 +53,7 @@ impl Model for Script {
 pub(crate) fn says(text: &str) -> ModelReply {
     ModelReply {
         text: text.to_owned(),
+        media: Vec::new(),
         tool_calls: vec![],
         finish: FinishReason::Stop,
         usage: Usage { input_tokens: 1, output_tokens: 2 },
