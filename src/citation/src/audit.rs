@@ -6,6 +6,7 @@ use antiphon_figures::{QuantityKind, StatedQuantity, quantities};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::addressed::PageInstructions;
 use crate::block::{BlockKind, blocks};
 use crate::claim::{Claim, statements};
 use crate::evidence::Evidence;
@@ -57,6 +58,8 @@ pub enum AuditRule {
     LinkKnown,
     /// What is contradicted was not delivered.
     ContradictionRemoved,
+    /// What pages say to language models was not delivered.
+    InstructionRemoved,
 }
 
 /// A promise that a report does not keep.
@@ -109,6 +112,7 @@ pub fn audit(subject: &AuditEvidence<'_>) -> AuditReport {
         auditor.claim(claim);
     }
     auditor.uncited();
+    auditor.instructions();
     AuditReport { violations: auditor.violations }
 }
 
@@ -277,6 +281,21 @@ impl<'a> Auditor<'a> {
                 if !within.iter().any(|sentence| sentence.contains(&quotation)) {
                     let detail = format!("no source says: {quotation}");
                     self.breaks(AuditRule::QuotationInPage, content, detail);
+                }
+            }
+        }
+    }
+
+    /// What addresses language models, or repeats what a page says to them.
+    fn instructions(&mut self) {
+        let text = &self.subject.report.text;
+        let known = PageInstructions::of_sources(self.subject.sources);
+        for block in blocks(text) {
+            let content = block.content.of(text).unwrap_or_default();
+            for sentence in sentences(content).into_iter().filter_map(|span| span.of(content)) {
+                if known.has(sentence) {
+                    let detail = "it addresses language models";
+                    self.breaks(AuditRule::InstructionRemoved, sentence, detail);
                 }
             }
         }

@@ -248,7 +248,7 @@ fn split(sentence: &str) -> Vec<&str> {
         // `May 3, 2021`.
         let is_date =
             *cut == ", " && is_digit(before) && is_digit(after) && is_year(rest, cut.len());
-        if is_range || is_date {
+        if is_range || is_date || is_one_number(sentence.get(..at), rest.get(cut.len()..)) {
             at += cut.len();
             continue;
         }
@@ -258,6 +258,23 @@ fn split(sentence: &str) -> Vec<&str> {
     }
     found.extend(sentence.get(start..));
     found
+}
+
+/// Whether a conjunction stands within a number in words: `one hundred and twelve`, `two and a half`.
+fn is_one_number(before: Option<&str>, after: Option<&str>) -> bool {
+    let before = words(before.unwrap_or_default());
+    let after = words(after.unwrap_or_default());
+    let word = |found: Option<&PlacedWord<'_>>| found.map_or("", |it| it.text).to_owned();
+    let (scale, next) = (word(before.last()), word(after.first()));
+    let part = word(after.get(1));
+    if matches!(&*next, "a" | "one") && matches!(&*part, "half" | "quarter") {
+        return quantities(&scale).len() == 1;
+    }
+    let is_scale = matches!(&*scale.to_lowercase(), "hundred" | "thousand" | "hundert" | "tausend");
+    // After digits the scale ends the number: `5 thousand and two`.
+    let of_digits = before.iter().rev().nth(1).is_some_and(|it| it.text.contains(|sign: char| sign.is_ascii_digit()));
+    is_scale && !of_digits && quantities(&format!("{scale} and {next}")).len() == 1
+        && quantities(&next).len() == 1
 }
 
 fn is_year(rest: &str, skipped: usize) -> bool {

@@ -1,11 +1,13 @@
 //! Evidence: passages of the pages of a run, chosen before the report is written.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use antiphon_figures::quantities;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::addressed::instruction_spans;
+use crate::block::{BlockKind, TextBlock, blocks};
 use crate::quote::align;
 use crate::sentence::sentences;
 use crate::settings::CitationSettings;
@@ -219,7 +221,7 @@ pub(crate) fn located(
     found
 }
 
-/// Sentences that have words of the question, those with numbers first.
+/// Sentences that have words of the question, those with numbers first. A table is one.
 pub(crate) fn by_words(
     chunk: PageChunk,
     source: &CitedSource,
@@ -227,7 +229,7 @@ pub(crate) fn by_words(
 ) -> Vec<Evidence> {
     let piece = chunk.span.of(&source.text).unwrap_or_default();
     let mut found = Vec::new();
-    for own in sentences(piece) {
+    for own in statements_of(piece) {
         let span = TextSpan::new(chunk.span.start + own.start, chunk.span.start + own.end);
         let Some(evidence) = passage(chunk.source, source, span) else { continue };
         let keywords = share(query, &content_words(&evidence.quote));
@@ -239,11 +241,64 @@ pub(crate) fn by_words(
     found
 }
 
+/// The sentences of a page, and its tables; headings are none.
+fn statements_of(piece: &str) -> Vec<TextSpan> {
+    let is_table = |block: &TextBlock| {
+        matches!(block.kind, BlockKind::TableHead | BlockKind::TableRow)
+    };
+    let mut found: Vec<TextSpan> = Vec::new();
+    let mut was_table = false;
+    for block in blocks(piece) {
+        let (starts, content) = (block.content.start, block.content.of(piece).unwrap_or_default());
+        match (block.kind, found.last_mut()) {
+            (BlockKind::Heading(_), _) => {}
+            (_, Some(table)) if is_table(&block) && was_table => table.end = block.content.end,
+            _ if is_table(&block) => found.push(block.content),
+            _ => found.extend(
+                sentences(content)
+                    .into_iter()
+                    .map(|it| TextSpan::new(starts + it.start, starts + it.end)),
+            ),
+        }
+        was_table = is_table(&block);
+    }
+    found
+}
+
+/// Evidence without what addresses language models: what comes before it stays, if it is long
+/// enough.
+pub(crate) fn without_instructions(
+    all: Vec<Evidence>,
+    sources: &[CitedSource],
+) -> Vec<Evidence> {
+    let used: BTreeSet<usize> = all.iter().map(|one| one.source).collect();
+    let text = |index: usize| sources.get(index).map_or("", |source| source.text.as_str());
+    let spans: BTreeMap<usize, Vec<TextSpan>> =
+        used.into_iter().map(|index| (index, instruction_spans(text(index)))).collect();
+    let cleared = |mut one: Evidence| {
+        let orders = match one.span {
+            Some(_) => spans.get(&one.source).cloned().unwrap_or_default(),
+            None => instruction_spans(&one.quote),
+        };
+        let own = one.span.unwrap_or_else(|| TextSpan::new(0, one.quote.len()));
+        let Some(order) = orders.into_iter().find(|order| order.overlaps(own)) else {
+            return Some(one);
+        };
+        let length = order.start.checked_sub(own.start).filter(|length| *length > 0)?;
+        let kept = TextSpan::new(0, length).trimmed(&one.quote);
+        one.quote = kept.of(&one.quote)?.to_owned();
+        one.span = one.span.map(|it| TextSpan::new(it.start + kept.start, it.start + kept.end));
+        one.is_numeric = !quantities(&one.quote).is_empty();
+        (one.quote.chars().count() >= *LENGTH.start()).then_some(one)
+    };
+    all.into_iter().filter_map(cleared).collect()
+}
+
 /// What searches said of pages that were not fetched.
 pub(crate) fn snippets(sources: &[CitedSource]) -> Vec<Evidence> {
     let mut found = Vec::new();
     for (index, source) in sources.iter().enumerate() {
-        let quote = source.snippet.trim();
+        let quote = without_title(source.snippet.trim(), &source.title);
         if !source.read_text().is_empty() || quote.is_empty() {
             continue;
         }
@@ -257,6 +312,14 @@ pub(crate) fn snippets(sources: &[CitedSource]) -> Vec<Evidence> {
         });
     }
     found
+}
+
+/// A snippet without the heading that it begins with: a search may show it in one line.
+fn without_title<'t>(snippet: &'t str, title: &str) -> &'t str {
+    let Some(heading) = snippet.strip_prefix('#') else { return snippet };
+    let bare = heading.trim_start_matches('#').trim_start();
+    let rest = bare.strip_prefix(title.trim()).filter(|_| !title.trim().is_empty());
+    rest.map(str::trim_start).filter(|rest| !rest.is_empty()).unwrap_or(bare)
 }
 
 fn scored(relevance: f64, is_numeric: bool) -> f64 {
@@ -277,6 +340,7 @@ fn fitted(text: &str, span: TextSpan) -> TextSpan {
 
 /// The passage at a span of a page, if it is of a good length.
 fn passage(index: usize, source: &CitedSource, span: TextSpan) -> Option<Evidence> {
+    let span = without_headings(&source.text, span);
     let span = fitted(&source.text, span.trimmed(&source.text)).trimmed(&source.text);
     let quote = span.of(&source.text)?;
     LENGTH.contains(&quote.chars().count()).then(|| Evidence {
@@ -287,6 +351,28 @@ fn passage(index: usize, source: &CitedSource, span: TextSpan) -> Option<Evidenc
         is_numeric: !quantities(quote).is_empty(),
         ..Evidence::default()
     })
+}
+
+/// A span without the headings that it begins or ends with.
+fn without_headings(text: &str, span: TextSpan) -> TextSpan {
+    let is_heading = |line: &str| {
+        let bare = line.trim_start();
+        let rest = bare.trim_start_matches('#');
+        bare.len() > rest.len() && (rest.is_empty() || rest.starts_with(char::is_whitespace))
+    };
+    let mut span = span.trimmed(text);
+    while let Some((first, _)) = span.of(text).and_then(|own| own.split_once('\n')) {
+        if !is_heading(first) {
+            break;
+        }
+        span = TextSpan::new(span.start + first.len(), span.end).trimmed(text);
+    }
+    while let Some((rest, _)) =
+        span.of(text).and_then(|own| own.rsplit_once('\n')).filter(|(_, last)| is_heading(last))
+    {
+        span = TextSpan::new(span.start, span.start + rest.len()).trimmed(text);
+    }
+    span
 }
 
 fn heading_before(text: &str, at: usize) -> Option<String> {

@@ -43,10 +43,12 @@
 //! | `layout`, `field` | reports in a caller's form: their texts as Markdown, and back |
 //! | `confidence`, `verdict`, `correction` | how claims are checked, and whether citations fit |
 //! | `clause`, `numeric`, `quotation` | numbers and quotations against evidence |
+//! | `addressed`, `relevance` | what speaks to language models, and what bears on the question |
 //! | `ranking`, `hedge` | passages close to a fact; sentences that say that they are not certain |
 //! | `settings`, `request`, `run` | the pipeline as a machine |
 //! | `summary`, `result`, `audit` | what was done, what is delivered, and what does not hold |
 
+mod addressed;
 mod audit;
 mod block;
 mod claim;
@@ -64,6 +66,7 @@ mod numeric;
 mod quotation;
 mod quote;
 mod ranking;
+mod relevance;
 mod report;
 mod request;
 mod result;
@@ -77,6 +80,7 @@ mod tagged;
 mod verdict;
 mod word;
 
+pub use addressed::{PageInstructions, addresses_models};
 pub use audit::{AuditEvidence, AuditReport, AuditRule, AuditViolation, audit};
 pub use block::{BlockKind, TextBlock, blocks};
 pub use claim::{Claim, RevisionKind, RevisionRecord};
@@ -92,6 +96,7 @@ pub use numeric::{
 };
 pub use quote::align;
 pub use ranking::bm25;
+pub use relevance::TopicWords;
 pub use report::{CitedReport, EditSummary, TextEdit};
 pub use request::{
     ArbitrationAction, ArbitrationReply, CitationOption, CitationQuery, CitationRequest,
@@ -100,7 +105,7 @@ pub use request::{
     VerdictItem, VerdictsReply, VerificationItem,
 };
 pub use result::{CitationResult, Reference};
-pub use run::{CitationEvent, CitationInput, CitationRun, CitationStage, PendingRequests};
+pub use run::{CitationEvent, CitationInput, CitationRun, CitationStage, MissingReport, PendingRequests};
 pub use sentence::sentences;
 pub use settings::{CitationSettings, ContradictedAction, GenerationMode, SynthesisMode};
 pub use source::{CitedSource, PageOrigin};

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `selection` | stage 1: evidence out of the pages |
 //! | `writing` | stage 2: the report |
+//! | `passages` | what may stand in a report, and the list of passages in the place of one |
 //! | `composing` | stage 2 as a loop: the writer looks evidence up, and writes part after part |
 //! | `structure` | a report in a caller's form, as the stages leave it |
 //! | `verification` | stages 3 and 4: verdicts on claims, each with its evidence alone |
@@ -38,6 +39,7 @@ mod conclusion;
 mod correcting;
 mod facts;
 mod numbers;
+mod passages;
 mod revising;
 mod selection;
 mod structure;
@@ -47,6 +49,7 @@ mod writing;
 use self::composing::WritingProgress;
 use self::correcting::CorrectionAttempt;
 use self::facts::FactRecord;
+pub use self::passages::MissingReport;
 use self::verification::CachedVerdict;
 
 /// What a report is made from.
@@ -55,6 +58,8 @@ use self::verification::CachedVerdict;
 pub struct CitationInput {
     /// The question.
     pub question: String,
+    /// What else the question is about: the steps of a plan, a text each.
+    pub topics: Vec<String>,
     /// What the research has found, in words.
     pub observations: Vec<String>,
     /// The pages that it has found.
@@ -145,7 +150,8 @@ pub struct CitationRun {
     composition: WritingProgress,
     /// What was wrong with the first report.
     objection: Option<String>,
-    is_degraded: bool,
+    /// Why passages stand in its place, if they do.
+    missing: Option<MissingReport>,
     /// Once the report is finished.
     audit: Option<AuditReport>,
 }
@@ -248,12 +254,17 @@ impl CitationRun {
 
     /// Whether the report consists of the passages themselves, because no model has written one.
     pub const fn is_degraded(&self) -> bool {
-        self.is_degraded
+        self.missing.is_some()
+    }
+
+    /// Why that is so.
+    pub const fn missing_report(&self) -> Option<MissingReport> {
+        self.missing
     }
 
     /// Whether a model has written the report.
     pub const fn is_written(&self) -> bool {
-        !self.is_degraded && !self.report.text.is_empty()
+        self.missing.is_none() && !self.report.text.is_empty()
     }
 
     fn request(&mut self, query: CitationQuery) -> CitationRequest {

@@ -256,6 +256,9 @@ impl StatedQuantity {
 
     /// Whether the own number is finer than the known one.
     fn adds_digits(&self, known: &Self) -> bool {
+        if self.is_fraction {
+            return false;
+        }
         let scale = self.scale_to(known).unwrap_or(1.0);
         let (own, theirs) = (self.number.step * scale, known.number.step);
         own < theirs * (1.0 - NOISE) && self.bound != QuantityBound::About

@@ -27,6 +27,7 @@
 //! | `measured_unit` | the units of columns, and those that questions ask for |
 //! | `conversion`, [`comparison`] | units of one dimension, and the comparison of two quantities |
 //! | `computed` | how a number follows from others |
+//! | `fraction` | parts of a whole: `two thirds`, `half of` |
 //! | `multiple` | `twice as many`, `doubled`: ratios in words |
 //!
 //! Numbers may be grouped and rounded in any way that is common somewhere, so a numeral that can
@@ -41,6 +42,7 @@ mod date;
 mod decimal;
 mod evidence;
 mod figure;
+mod fraction;
 mod list_item;
 mod measured_unit;
 mod multiple;

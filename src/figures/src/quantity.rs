@@ -67,6 +67,8 @@ pub struct StatedQuantity {
     pub(crate) number: NumeralReading,
     /// The end of a range.
     pub(crate) upper: Option<NumeralReading>,
+    /// Whether it is a part of a whole, such as `two thirds`, which has no digits.
+    pub(crate) is_fraction: bool,
 }
 
 impl StatedQuantity {

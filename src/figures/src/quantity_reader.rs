@@ -8,6 +8,7 @@ use super::counted::noun;
 use super::date::short_month;
 use super::decimal::Decimal;
 use super::figure::{FigureValue, StatedFigure, figures_of};
+use super::fraction::{FractionFigure, fractions, mixed_part, sign_part};
 use super::number::{NumeralReading, readings};
 use super::quantity::{QuantityBound, QuantityKind, StatedQuantity};
 use super::scan::{TextToken, TokenKind};
@@ -24,6 +25,9 @@ static NAMING: LazyLock<HashSet<&str>> = LazyLock::new(|| {
                       phase stage rfc iso type model part volume vol edition release paragraph § line \
                       item level grade kapitel seite abschnitt tabelle artikel")
 });
+
+/// The last digit of a part of a whole in percent.
+const FRACTION_STEP: f64 = 1e-4;
 
 /// The tokens of a text, with the figures among them.
 pub(super) struct QuantityReader<'r, 't> {
@@ -46,14 +50,68 @@ impl<'r, 't> QuantityReader<'r, 't> {
     /// All quantities, in order.
     pub(super) fn read(&self) -> Vec<StatedQuantity> {
         let mut found: Vec<PlacedQuantity> = Vec::new();
+        let fractions = self.fractions();
         for figure in figures_of(self.text, self.tokens) {
+            let (first, end) = (figure.place, figure.place + figure.used);
+            if fractions.iter().any(|it| it.first < end && first < it.end) {
+                continue;
+            }
+            // The scale of `two and a half million` is a part of it.
+            if found.last().is_some_and(|last| first < last.end) {
+                continue;
+            }
             let Some(next) = self.quantity(&figure) else { continue };
             match found.last_mut() {
                 Some(last) if self.is_range(last, &next) => join(last, next),
                 _ => found.push(next),
             }
         }
+        found.extend(fractions);
+        found.sort_by_key(|placed| placed.first);
         found.into_iter().map(|placed| placed.quantity).collect()
+    }
+
+    /// Parts of a whole, as percentages of it, or of a unit: `half a mile`.
+    fn fractions(&self) -> Vec<PlacedQuantity> {
+        let signs = (0..self.tokens.len()).filter_map(|place| self.sign_part(place));
+        let words = fractions(self.tokens).into_iter().filter_map(|it| self.part(it));
+        words.chain(signs).collect()
+    }
+
+    /// `½ of the`, `2½ miles`.
+    fn sign_part(&self, place: usize) -> Option<PlacedQuantity> {
+        let (head, value) = sign_part(self.tokens.get(place)?)?;
+        if head.is_empty() && self.unit_after(place + 1).is_none() && !self.has_money_before(place)
+        {
+            return self.part(FractionFigure { value, first: place, end: place + 1 });
+        }
+        let whole: f64 = if head.is_empty() { 0.0 } else { head.parse().ok()? };
+        Some(self.dressed(place, mixed(whole + value)?, place + 1))
+    }
+
+    fn part(&self, fraction: FractionFigure) -> Option<PlacedQuantity> {
+        let FractionFigure { value, first, end } = fraction;
+        // `A quarter of an hour` is a time.
+        let of = usize::from(self.word(end) == Some("of"));
+        let is_article = matches!(self.word(end + of), Some("a" | "an"));
+        let unit = self.unit_after(end + of + 1).filter(|_| is_article);
+        let (kind, units, value) = match unit {
+            Some((units, _)) => (QuantityKind::Measure, units, value),
+            // `Half a loaf` is no share of anything.
+            None if of == 0 && is_article => return None,
+            None => (QuantityKind::Percent, Vec::new(), value * 100.0),
+        };
+        let quantity = StatedQuantity {
+            text: self.between(first, end),
+            kind,
+            units,
+            bound: bound(self.tokens, first, end),
+            change: change(self.tokens, first, end),
+            number: NumeralReading { decimal: decimal_of(value)?, step: FRACTION_STEP },
+            upper: None,
+            is_fraction: true,
+        };
+        Some(PlacedQuantity { quantity, first, end })
     }
 
     fn quantity(&self, figure: &StatedFigure) -> Option<PlacedQuantity> {
@@ -84,18 +142,28 @@ impl<'r, 't> QuantityReader<'r, 't> {
             change: None,
             number: NumeralReading { decimal, step: 1.0 },
             upper: None,
+            is_fraction: false,
         };
         PlacedQuantity { quantity, first, end }
     }
 
     fn number(&self, place: usize) -> Option<PlacedQuantity> {
-        let (mut reading, mut end) = self.reading(place)?;
+        let (reading, end) = self.reading(place)?;
         if self.is_ordinal(end) || self.is_name(place) {
             return None;
+        }
+        if let Some((part, used)) = mixed_part(self.tokens, end) {
+            let reading = mixed(reading.decimal.value() + part)?;
+            return Some(self.dressed(place, reading, end + used));
         }
         if let Some(year) = self.year(place) {
             return Some(self.placed(place, end, QuantityKind::Year, year));
         }
+        Some(self.dressed(place, reading, end))
+    }
+
+    /// A number with its scale, unit, sign and bound.
+    fn dressed(&self, place: usize, mut reading: NumeralReading, mut end: usize) -> PlacedQuantity {
         while let Some((scale, used)) = self.scale(place, end) {
             reading = reading.times(scale);
             end += used;
@@ -111,8 +179,10 @@ impl<'r, 't> QuantityReader<'r, 't> {
             || self.word(first.wrapping_sub(1)).is_some_and(|word| word == "by" || word == "um");
         let change = if is_change { change(self.tokens, first, after) } else { None };
         let bound = bound(self.tokens, first, after);
-        let quantity = StatedQuantity { text, kind, units, bound, change, number, upper: None };
-        Some(PlacedQuantity { quantity, first: place, end: after })
+        let (upper, is_fraction) = (None, false);
+        let quantity =
+            StatedQuantity { text, kind, units, bound, change, number, upper, is_fraction };
+        PlacedQuantity { quantity, first: place, end: after }
     }
 
     /// The number at a token and where it ends. Of the ways to read a numeral the likeliest
@@ -121,7 +191,7 @@ impl<'r, 't> QuantityReader<'r, 't> {
         let token = self.tokens.get(place)?;
         let Some(numeral) = token.numeral() else {
             let (value, used) = spelled(self.tokens.get(place..)?)?;
-            let value = if self.is_halved(place) { value / 2.0 } else { value };
+            let value = value * self.part_before(place);
             let decimal = Decimal::parse(&value.to_string())?;
             return Some((NumeralReading { decimal, step: 1.0 }, place + used));
         };
@@ -223,6 +293,19 @@ impl<'r, 't> QuantityReader<'r, 't> {
         }
         let (units, length) = unit_at(token.text)?;
         (length == token.text.len()).then_some(units)
+    }
+
+    /// What a scale is multiplied by: `half a million`, `half million`, `one and a half million`.
+    fn part_before(&self, place: usize) -> f64 {
+        let before = |back: usize| place.checked_sub(back).and_then(|at| self.word(at));
+        let is_half = before(1).is_some_and(|word| word.eq_ignore_ascii_case("half"));
+        let is_joined = before(2) == Some("a") && before(3) == Some("and");
+        match (is_half, is_joined) {
+            (true, true) if before(4).is_some_and(|it| it.eq_ignore_ascii_case("one")) => 1.5,
+            (true, false) => 0.5,
+            _ if self.is_halved(place) => 0.5,
+            _ => 1.0,
+        }
     }
 
     /// `half a million`.
@@ -362,4 +445,15 @@ fn scale_between(low: &StatedQuantity, high: &StatedQuantity) -> f64 {
         }
         _ => 1.0,
     }
+}
+
+/// A number by its first four decimals.
+fn decimal_of(value: f64) -> Option<Decimal> {
+    Decimal::parse(&format!("{value:.4}"))
+}
+
+/// A number with a part: `2½` has one decimal, `2¼` two.
+fn mixed(value: f64) -> Option<NumeralReading> {
+    let is_half = (value * 2.0).fract() == 0.0;
+    Some(NumeralReading { decimal: decimal_of(value)?, step: if is_half { 0.1 } else { 0.01 } })
 }

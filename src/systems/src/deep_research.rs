@@ -53,6 +53,7 @@ pub mod step_work;
 pub mod structured;
 mod synthesis;
 mod tools;
+mod topic;
 mod unfinished;
 
 pub use classification::{

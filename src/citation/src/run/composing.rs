@@ -62,6 +62,19 @@ impl WritingProgress {
         self.log.iter().any(|record| record.shown.contains(&index))
     }
 
+    /// What was shown, in the order in which it was: what was read first, since it does not change
+    /// any more.
+    fn shown(&self) -> Vec<usize> {
+        let mut found: Vec<usize> = Vec::new();
+        let read = self.log.iter().filter(|record| record.is_read);
+        for index in read.chain(&self.log).flat_map(|record| &record.shown) {
+            if !found.contains(index) {
+                found.push(*index);
+            }
+        }
+        found
+    }
+
     fn calls(&self) -> Vec<String> {
         let call = |record: &ComposeCallRecord| {
             let shown: Vec<String> = record.shown.iter().map(|it| format!("[{it}]")).collect();
@@ -87,7 +100,8 @@ impl CitationRun {
     pub(super) fn ask_for_part(&self) -> CitationQuery {
         let settings = &self.input.settings;
         let composition = &self.composition;
-        let shown = (0..).zip(&self.evidence).filter(|(index, _)| composition.has_shown(*index));
+        let shown = composition.shown();
+        let shown = shown.iter().filter_map(|index| Some((*index, self.evidence.get(*index)?)));
         let shown = shown.map(|(index, one)| {
             let mut passage = self.passage(one);
             let is_whole = composition.has_read(index);
@@ -163,8 +177,8 @@ impl CitationRun {
         });
         self.note("grounding_validation", data);
         let mut keys = SourceKeys::default();
-        let written = &self.composition.text;
-        let composed = compose(written, &self.evidence, &self.input.sources, &mut keys);
+        let written = self.admitted(&self.composition.text);
+        let composed = compose(&written, &self.evidence, &self.input.sources, &mut keys);
         self.take_over(composed, keys);
         self.after_writing()
     }

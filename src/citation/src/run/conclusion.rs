@@ -3,9 +3,10 @@
 
 use serde_json::json;
 
-use super::{CitationRun, CitationStage};
+use super::{CitationRun, CitationStage, MissingReport};
+use crate::addressed::addresses_models;
 use crate::audit::{AuditEvidence, AuditReport, audit, is_related, texts, unknown_numbers};
-use crate::block::{BlockKind, blocks};
+use crate::block::{BlockKind, TextBlock, blocks};
 use crate::claim::{Claim, RevisionKind, RevisionRecord};
 use crate::hedge::{noted, softened};
 use crate::marker::brackets;
@@ -40,6 +41,24 @@ impl CitationRun {
             let reason = if self.input.settings.verifies { NOT_FINISHED } else { "disabled" };
             self.counts.verification_skipped = Some(reason.to_owned());
         }
+        let mut has_edits = self.clean_up();
+        if self.missing.is_none() && !self.input.sources.is_empty() && self.is_emptied() {
+            self.list_passages();
+            has_edits = true;
+        }
+        let references = self.references();
+        for source in &mut self.input.sources {
+            source.is_cited = references.iter().any(|it| it.url == source.url);
+        }
+        self.audit = Some(self.audited(&references));
+        let reason = if has_edits { "clean_up" } else { "verified" };
+        self.note("content_revised", json!({"text": self.report.text, "reason": reason}));
+        let summary = self.summary();
+        self.note("verification_summary", json!(summary));
+    }
+
+    /// Gives each claim its treatment, and says whether anything was changed.
+    fn clean_up(&mut self) -> bool {
         let mut edits = Vec::new();
         for index in 0..self.report.claims.len() {
             let treatment = self.treatment(index);
@@ -50,15 +69,33 @@ impl CitationRun {
         self.remove_empty_sections();
         self.trim_end();
         self.refresh();
-        let references = self.references();
-        for source in &mut self.input.sources {
-            source.is_cited = references.iter().any(|it| it.url == source.url);
+        has_edits
+    }
+
+    /// Whether a report had claims of which none is left, and says nothing else.
+    fn is_emptied(&self) -> bool {
+        let text = &self.report.text;
+        let says = |block: &TextBlock| !matches!(block.kind, BlockKind::Heading(_) | BlockKind::TableHead);
+        !self.report.claims.is_empty() && !blocks(text).iter().any(says)
+    }
+
+    /// Puts the list of passages in the place of a report of which nothing is left. What became of
+    /// its claims stays on record.
+    fn list_passages(&mut self) {
+        let gone = std::mem::take(&mut self.report.claims);
+        self.report.fields.clear();
+        self.value = None;
+        self.write_from_evidence(MissingReport::NothingLeft);
+        let count = gone.len();
+        let listed = std::mem::take(&mut self.report.claims);
+        let renamed = (count + 1..).zip(listed).map(|(number, claim)| {
+            crate::claim::Claim { id: format!("c{number}"), ..claim }
+        });
+        self.report.claims = gone.into_iter().chain(renamed).collect();
+        for claim in count..self.report.claims.len() {
+            self.classify(claim);
         }
-        self.audit = Some(self.audited(&references));
-        let reason = if has_edits { "clean_up" } else { "verified" };
-        self.note("content_revised", json!({"text": self.report.text, "reason": reason}));
-        let summary = self.summary();
-        self.note("verification_summary", json!(summary));
+        self.clean_up();
     }
 
     /// The report with all that is known about it, at any moment.
@@ -74,7 +111,7 @@ impl CitationRun {
             corrections: self.corrections.clone(),
             summary: self.summary(),
             audit,
-            is_degraded: self.is_degraded,
+            is_degraded: self.is_degraded(),
             is_finished: self.is_finished(),
         }
     }
@@ -116,7 +153,7 @@ impl CitationRun {
                 number: found.len() + 1,
                 key: bracket.label,
                 url: source.url.clone(),
-                title: source.title.clone(),
+                title: told_title(&source.title).to_owned(),
                 origin: source.origin,
                 evidence,
             });
@@ -296,4 +333,9 @@ impl CitationRun {
             }
         }
     }
+}
+
+/// A title as readers see it: one that addresses language models is not shown.
+fn told_title(title: &str) -> &str {
+    if addresses_models(title) { "" } else { title }
 }

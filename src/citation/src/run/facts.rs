@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{AnsweredQuery, CitationRun, CitationStage, read};
-use crate::evidence::{Evidence, PageChunk, by_words};
+use crate::evidence::{Evidence, PageChunk, by_words, without_instructions};
 use crate::numeric::check_numbers;
 use crate::ranking::bm25;
 use crate::request::{
@@ -268,6 +268,7 @@ impl CitationRun {
             passages.extend(by_words(PageChunk { source: index, span }, source, &words));
         }
         passages.retain(|one| one.relevance >= self.input.settings.min_relevance);
+        let mut passages = without_instructions(passages, &self.input.sources);
         passages.sort_by(|left, right| right.relevance.total_cmp(&left.relevance));
         let mut ids = Vec::new();
         for one in passages.into_iter().take(CANDIDATES) {

@@ -1,11 +1,9 @@
 //! Stage 1: evidence out of the pages of the run.
 
-use std::collections::BTreeSet;
-
 use serde_json::json;
 
 use super::{AnsweredQuery, CitationRun, CitationStage, read};
-use crate::evidence::{Evidence, PageChunk, by_words, chunks, located, ranked, snippets};
+use crate::evidence::{Evidence, PageChunk, by_words, chunks, located, ranked, snippets, without_instructions};
 use crate::request::{CitationQuery, SpansReply};
 use crate::word::content_words;
 
@@ -29,10 +27,18 @@ impl CitationRun {
         let words = content_words(&self.input.question);
         let mut replies = answered.into_iter().map(|(_, reply)| reply);
         let mut found = snippets(&self.input.sources);
+        let mut by_code: Vec<Evidence> = Vec::new();
         for chunk in chunks(&self.input.sources, &self.input.settings) {
-            let reply = replies.next().flatten();
-            found.extend(self.evidence_in(chunk, read::<SpansReply>(reply.as_ref()), &words));
+            let reply = read::<SpansReply>(replies.next().flatten().as_ref());
+            let Some(source) = self.input.sources.get(chunk.source) else { continue };
+            let chosen = reply.map(|reply| located(chunk, source, &reply.spans, &words));
+            match chosen.filter(|found| !found.is_empty()) {
+                Some(chosen) => found.extend(chosen),
+                None => by_code.extend(by_words(chunk, source, &words)),
+            }
         }
+        found.extend(self.related(by_code));
+        let found = without_instructions(found, &self.input.sources);
         for one in ranked(found, &self.input.settings) {
             self.add_evidence(one);
         }
@@ -43,15 +49,15 @@ impl CitationRun {
         CitationStage::Write
     }
 
-    /// The evidence in a piece: what the model has chosen, else what has words of the question.
-    fn evidence_in(
-        &self,
-        chunk: PageChunk,
-        reply: Option<SpansReply>,
-        words: &BTreeSet<String>,
-    ) -> Vec<Evidence> {
-        let Some(source) = self.input.sources.get(chunk.source) else { return Vec::new() };
-        let chosen = reply.map(|reply| located(chunk, source, &reply.spans, words));
-        chosen.filter(|found| !found.is_empty()).unwrap_or_else(|| by_words(chunk, source, words))
+    /// Of what code has chosen for single words, what bears on the question; all if nothing does.
+    fn related(&self, all: Vec<Evidence>) -> Vec<Evidence> {
+        let bears: Vec<bool> = {
+            let topics = self.topic_words();
+            all.iter().map(|one| topics.bear_on(&one.quote, &self.heading_of(one))).collect()
+        };
+        if !bears.contains(&true) {
+            return all;
+        }
+        all.into_iter().zip(bears).filter(|(_, bears)| *bears).map(|(one, _)| one).collect()
     }
 }

@@ -1,10 +1,8 @@
 //! Stage 2: the report, written from numbered evidence.
 
-use std::fmt::Write;
-
 use serde_json::{Value as Json, json};
 
-use super::{AnsweredQuery, CitationInput, CitationRun, CitationStage, read};
+use super::{AnsweredQuery, CitationInput, CitationRun, CitationStage, MissingReport, read};
 use crate::claim::{claims, is_factual, statements};
 use crate::compose::{CitedMarker, ComposedText, compose};
 use crate::confidence::confidence;
@@ -49,12 +47,17 @@ impl CitationRun {
         let Some(written) = written else {
             // Of two reports the first one is better than none.
             if self.report.text.is_empty() {
-                self.write_from_evidence();
+                self.write_from_evidence(MissingReport::NoReply);
             }
             return self.after_writing();
         };
+        let written = self.admitted(&written);
         let mut keys = SourceKeys::default();
         let composed = compose(&written, &self.evidence, &self.input.sources, &mut keys);
+        if self.repeats_pages(&composed) {
+            self.write_from_evidence(MissingReport::RepeatsPages);
+            return self.after_writing();
+        }
         if self.objection.is_none() && self.has_too_few(&composed) {
             let text = "Too few sentences have a citation. Put the index of its evidence into \
                         brackets after each factual sentence, and leave out what has none.";
@@ -69,9 +72,10 @@ impl CitationRun {
     /// Takes a report over that is a value: its texts are laid out, and cited by code.
     fn take_value(&mut self, reply: Option<Json>) -> CitationStage {
         let Some(value) = reply.filter(|it| it.is_object() || it.is_array()) else {
-            self.write_from_evidence();
+            self.write_from_evidence(MissingReport::NoReply);
             return self.after_writing();
         };
+        let value = self.admitted_value(value);
         let CitationInput { sources, settings, .. } = &self.input;
         let evidence = LayoutEvidence { pool: &self.evidence, sources, settings };
         let mut keys = SourceKeys::default();
@@ -119,6 +123,11 @@ impl CitationRun {
             self.classify(claim);
         }
         self.queue = (0..self.report.claims.len()).collect();
+        if self.missing.is_some() {
+            // What repeats its evidence needs no verdict.
+            self.counts.verification_skipped.get_or_insert_with(|| "no_report".to_owned());
+            return CitationStage::Finished;
+        }
         if self.evidence.is_empty() || !self.input.settings.verifies {
             return CitationStage::Finished;
         }
@@ -126,7 +135,7 @@ impl CitationRun {
     }
 
     /// Stage 3: how carefully a claim has to be checked.
-    fn classify(&mut self, index: usize) {
+    pub(super) fn classify(&mut self, index: usize) {
         let evidence = self.evidence_of(index);
         let preview = evidence.first().map(|one| one.preview());
         let quotes: Vec<String> = evidence.into_iter().map(|one| one.quote.clone()).collect();
@@ -143,23 +152,6 @@ impl CitationRun {
             "evidence_preview": preview,
         });
         self.note("claim_generated", data);
-    }
-
-    /// A report of the passages themselves, if no model has written one.
-    fn write_from_evidence(&mut self) {
-        let mut text = String::new();
-        for (number, one) in self.evidence.iter().enumerate() {
-            let quote: String = one.quote.split_whitespace().collect::<Vec<_>>().join(" ");
-            let quote = quote.replace(['[', ']', '`'], " ");
-            let quote = quote.trim_start_matches(['#', '|', '>', ' ']);
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "- {quote} [{number}]");
-        }
-        let mut keys = SourceKeys::default();
-        let composed = compose(&text, &self.evidence, &self.input.sources, &mut keys);
-        self.is_degraded = true;
-        self.note("synthesis_degraded", json!({"passages": self.evidence.len()}));
-        self.take_over(composed, keys);
     }
 }
 

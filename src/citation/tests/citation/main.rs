@@ -14,6 +14,7 @@ mod documented_events;
 mod events;
 mod hostile;
 mod numbers;
+mod passages;
 mod positions;
 mod revision;
 mod scene;

@@ -8,6 +8,7 @@
 
 mod cases;
 mod computed;
+mod fractions;
 mod multiples;
 mod properties;
 mod quantities;

@@ -32,7 +32,25 @@ pub(super) fn conversation(
     let fields = fields(query);
     let fields: Vec<(&str, &str)> = fields.iter().map(|(name, text)| (*name, &**text)).collect();
     let instructions = resources.instructions(role, prompt, &fields)?;
-    Ok(vec![Message::system(instructions), Message::user(data(query).text())])
+    let data = data(query);
+    let asked = request(query).map_or_else(|| data.text(), |request| data.then(&request));
+    Ok(vec![Message::system(instructions), Message::user(asked)])
+}
+
+/// What comes last because it changes from one request to the next: a server that keeps what it has
+/// read does not read the rest again.
+fn request(query: &CitationQuery) -> Option<String> {
+    match query {
+        CitationQuery::Write { correction: Some(correction), output: None, .. } => {
+            Some(format!("Write the report again. What was wrong with your last one: {correction}"))
+        }
+        CitationQuery::Compose { calls_left: 0, .. } => Some(
+            "No call is left: write the rest of the report, with an empty list of calls."
+                .to_owned(),
+        ),
+        CitationQuery::Compose { calls_left, .. } => Some(format!("{calls_left} calls are left.")),
+        _ => None,
+    }
 }
 
 /// What a role that is code gets.
@@ -47,7 +65,6 @@ fn fields(query: &CitationQuery) -> Vec<(&'static str, String)> {
             mode,
             min_words,
             max_words,
-            correction,
             instructions,
             output,
             ..
@@ -62,27 +79,12 @@ fn fields(query: &CitationQuery) -> Vec<(&'static str, String)> {
                 let schema = format!("{schema:#}");
                 return vec![("length", length), ("guidance", guidance), ("schema", schema)];
             }
-            let correction =
-                correction.as_ref().map(|text| format!("\nYour last report: {text}\n"));
-            vec![
-                ("mode", mode.to_owned()),
-                ("length", length),
-                ("guidance", guidance),
-                ("correction", correction.unwrap_or_default()),
-            ]
+            vec![("mode", mode.to_owned()), ("length", length), ("guidance", guidance)]
         }
-        CitationQuery::Compose { min_words, max_words, calls_left, instructions, .. } => {
-            let left = match calls_left {
-                0 => "No call is left: write the rest of the report, with an empty list of calls."
-                    .to_owned(),
-                left => format!("{left} calls are left."),
-            };
-            vec![
-                ("length", length(*min_words, *max_words)),
-                ("guidance", guidance(instructions.as_deref())),
-                ("calls_left", left),
-            ]
-        }
+        CitationQuery::Compose { min_words, max_words, instructions, .. } => vec![
+            ("length", length(*min_words, *max_words)),
+            ("guidance", guidance(instructions.as_deref())),
+        ],
         CitationQuery::Decompose { most, .. } => vec![("most", most.to_string())],
         _ => Vec::new(),
     }
@@ -161,15 +163,16 @@ fn add_turn(input: &mut DelimitedInput, query: &CitationQuery) {
     else {
         return;
     };
+    // What stays the same comes first, what grows next, and what changes last.
+    for observation in observations {
+        input.add("observation", observation);
+    }
+    input.add("question", question);
     for one in evidence {
         let tag = if one.is_whole { "evidence" } else { "beginning_of_evidence" };
         input.add_numbered(tag, one.index, &shown(&one.passage));
     }
-    for observation in observations {
-        input.add("observation", observation);
-    }
-    input.add("calls", &calls.join("\n")).add("report_so_far", written);
-    input.add("question", question);
+    input.add("report_so_far", written).add("calls", &calls.join("\n"));
 }
 
 /// Statements, each with its own evidence.

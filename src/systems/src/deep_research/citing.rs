@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_citation::{CitationInput, CitationRun, CitedSource, FoundPage, PageOrigin};
+use antiphon_citation::{CitationInput, CitationRun, CitedSource, FoundPage, PageInstructions, PageOrigin};
 use antiphon_core::{Fault, FaultCode, ToolOutcome};
 use antiphon_runtime::Tool;
 use async_trait::async_trait;
@@ -18,8 +18,10 @@ use super::source::{CrawlStatus, ResearchSource, SourceRegistry, canonical};
 use super::state::{ResearchOutcome, State};
 use super::structured::{compiled, fitted};
 use super::synthesis::SYNTHESIS_FAILED;
+use super::topic::plan_topics;
 use super::tools::{found_pages, read_text, search_arguments};
 use crate::citation::CitesSources;
+use crate::citation::role::PASSAGE_EXTRACTOR;
 use crate::node::NodeContext;
 use crate::patch::Patch;
 use crate::planned_call::{CallProgress, call_planned};
@@ -119,6 +121,9 @@ pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) ->
     let config = &cx.system().config;
     let mut settings = config.citation(state.effective_depth)?;
     settings.verifies &= cx.input().verifies();
+    // A small model reads pages slowly, and chooses no better than words do.
+    let reads = !cx.system().resources.roles.is_small_and_shared(PASSAGE_EXTRACTOR.name);
+    settings.extracts_with_model &= reads || config.citation.contains_key("extracts_with_model");
     let source = |source: &ResearchSource| CitedSource {
         url: source.url.clone(),
         title: source.title.clone(),
@@ -127,11 +132,18 @@ pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) ->
         origin: source.origin(),
         is_cited: false,
     };
+    let sources: Vec<CitedSource> = state.sources.all().iter().map(source).collect();
+    let orders = PageInstructions::of_sources(&sources);
     let answers = state.clarification_history.iter().map(|round| round.answer.as_str());
     let input = CitationInput {
         question: std::iter::once(&*state.query).chain(answers).collect::<Vec<_>>().join("\n"),
-        observations: state.all_observations.iter().map(|it| it.text.clone()).collect(),
-        sources: state.sources.all().iter().map(source).collect(),
+        topics: plan_topics(state),
+        observations: state
+            .all_observations
+            .iter()
+            .map(|it| orders.removed_from(&it.text).0)
+            .collect(),
+        sources,
         instructions: cx.input().system_instructions.clone(),
         output: config.output.clone(),
         settings,
@@ -151,7 +163,12 @@ pub(super) async fn take_report(cx: NodeContext<DeepResearch>) -> Result<Patch<S
     let (text, sources) = taken(&cx.state, run);
     patch.set(State::written_report, text).set(State::sources, sources.clone());
     let is_given = give_value(&cx, &sources, &mut patch)?;
-    let is_complete = is_given && !run.is_degraded();
+    if let Some(missing) = run.missing_report() {
+        fail(&mut patch, (SYNTHESIS_FAILED, missing.reason()), false);
+    } else if !run.states_something() {
+        fail(&mut patch, (SYNTHESIS_FAILED, "its sources confirm nothing of the report"), false);
+    }
+    let is_complete = is_given && !run.is_degraded() && run.states_something();
     let outcome = if is_complete { ResearchOutcome::Completed } else { ResearchOutcome::Degraded };
     patch.set(State::research_outcome, Some(outcome));
     cx.go_to(&mut patch, NextNode::Deliver);

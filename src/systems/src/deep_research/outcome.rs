@@ -66,6 +66,8 @@ pub struct ResearchReport {
     pub warnings: Vec<String>,
 }
 
+/// Why there is no report.
+const UNWRITTEN: &str = "no model has written the report";
 /// What a reader learns of a report that was cut short before its claims were verified.
 const UNVERIFIED: &str = "the claims of the report were not verified";
 
@@ -170,12 +172,11 @@ fn unstored_error(fault: &Fault) -> ResearchError {
 /// Why there is no answer.
 fn reason(state: &State) -> String {
     if state.research_outcome == Some(ResearchOutcome::Degraded) {
-        let what = if state.citation.is_written() {
-            "the report is incomplete"
-        } else {
-            "no model has written the report"
-        };
         let why = last_error(state, |code| code == SYNTHESIS_FAILED);
+        if state.citation.missing_report().is_some() || !state.citation.states_something() {
+            return why.unwrap_or(UNWRITTEN).to_owned();
+        }
+        let what = if state.citation.is_written() { "the report is incomplete" } else { UNWRITTEN };
         return format!("{what}: {}", why.unwrap_or("no reply"));
     }
     match last_error(state, |code| code != PERSISTENCE_FAILED) {

@@ -69,7 +69,7 @@ fn researching(cx: &NodeContext<DeepResearch>) -> Result<Vec<antiphon_core::Mess
     let work = &cx.state.step_work;
     let mut inputs = step_inputs(cx);
     let most = cx.system().config.content_preview;
-    for found in cx.state.sources_of(&work.found) {
+    for found in cx.state.sources_of(&work.shown()) {
         add_source(&mut inputs, found, most);
     }
     if !work.log.is_empty() {

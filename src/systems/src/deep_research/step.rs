@@ -13,7 +13,9 @@ use super::plan::{PlanStep, StepStatus};
 use super::prompt::{
     add_observations, add_source, agent_started, brief, conversation, question_inputs,
 };
+use super::source::ResearchSource;
 use super::state::{Observation, State};
+use super::topic::{excerpt, topic_words};
 use crate::builder::RoleNode;
 use crate::delimited_input::{DelimitedInput, cut};
 use crate::node::NodeContext;
@@ -170,7 +172,7 @@ pub(super) async fn conclude_step(cx: NodeContext<DeepResearch>) -> Result<Patch
     Ok(patch)
 }
 
-/// Completes the step with the beginnings of its best sources.
+/// Completes the step with what its best sources say about it.
 pub(super) fn conclude_plainly(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) {
     let work = &cx.state.step_work;
     let mut best = work.record.good.clone();
@@ -181,12 +183,13 @@ pub(super) fn conclude_plainly(cx: &NodeContext<DeepResearch>, patch: &mut Patch
         }
     }
     let (most, characters) = SHOWN;
+    let topics = topic_words(&cx.state);
     let shown = cx.state.sources_of(&best).take(most);
-    let parts: Vec<String> = shown
-        .map(|(number, source)| {
-            format!("{} [{number}]: {}", source.name(), cut(source.text(), characters))
-        })
-        .collect();
+    let part = |(number, source): (usize, &ResearchSource)| {
+        let text = excerpt(source, &topics, characters);
+        (!text.is_empty()).then(|| format!("{} [{number}]: {text}", source.name()))
+    };
+    let parts: Vec<String> = shown.filter_map(part).collect();
     if parts.is_empty() {
         let log = work.log.join("; ");
         let why = if log.is_empty() { "nothing was looked up" } else { &log };

@@ -23,6 +23,14 @@ pub struct StepWork {
 }
 
 impl StepWork {
+    /// The sources, those that were read first: they stay as they are, so that a server that keeps
+    /// what it has read does not read them again.
+    pub(super) fn shown(&self) -> Vec<usize> {
+        let mut shown = self.read.clone();
+        shown.extend(self.found.iter().filter(|number| !self.read.contains(number)));
+        shown
+    }
+
     /// Notes a source that was found.
     pub(super) fn add(&mut self, number: usize) {
         if !self.found.contains(&number) {

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use antiphon_citation::CitationRun;
+use antiphon_citation::{BlockKind, CitationRun, PageInstructions, TopicWords, blocks};
 use serde_json::json;
 
 use super::citing;
 use super::draft::ReportDraft;
 use super::links::LinkedReport;
-use super::source::SourceRegistry;
+use super::source::{ResearchSource, SourceRegistry};
 use super::state::{Observation, State};
+use super::topic::topic_words;
 
 /// A report that is not what was asked for.
 pub(super) struct UnfinishedReport {
@@ -38,8 +39,7 @@ impl UnfinishedReport {
                 Some(Self { is_cut: true, ..Self::linked(&state.sources, &written) })
             }
             Some(written) => Some(Self::of_stages(state, with_draft(state, &written), true)),
-            None => digest(&state.all_observations, &state.sources)
-                .map(|text| Self::linked(&state.sources, &text)),
+            None => digest(state).map(|text| Self::linked(&state.sources, &text)),
         }
     }
 
@@ -51,7 +51,10 @@ impl UnfinishedReport {
 
     /// A text whose links are held to the sources.
     pub(super) fn linked(sources: &SourceRegistry, text: &str) -> Self {
-        let LinkedReport { text, cited, removed } = LinkedReport::new(text, sources);
+        let all = sources.all().iter();
+        let pages = all.flat_map(|it| [it.content.as_str(), &it.snippet, &it.title]);
+        let (text, _) = PageInstructions::of(pages).removed_from(text);
+        let LinkedReport { text, cited, removed } = LinkedReport::new(&text, sources);
         let mut sources = sources.clone();
         for number in cited {
             if let Some(source) = sources.get_mut(number) {
@@ -71,11 +74,37 @@ fn with_draft(state: &State, written: &str) -> CitationRun {
     run
 }
 
+/// What such a report begins with.
+const NOTES: &str = "No report was written. This is what the steps of the research have noted.";
+
 /// What the steps have found, under their titles, with the sources.
-fn digest(observations: &[Observation], sources: &SourceRegistry) -> Option<String> {
-    let part = |it: &Observation| format!("## {}\n\n{}\n", it.step_title, it.text);
-    let parts: Vec<String> = observations.iter().map(part).collect();
+fn digest(state: &State) -> Option<String> {
+    let (observations, sources) = (&state.all_observations, &state.sources);
+    let texts: Vec<&str> = sources.all().iter().map(ResearchSource::text).collect();
+    let topics = topic_words(state);
+    let part = |it: &Observation| {
+        let text = noted(&it.text, &texts, &topics);
+        (!text.is_empty()).then(|| format!("## {}\n\n{text}\n", it.step_title))
+    };
+    let parts: Vec<String> = observations.iter().filter_map(part).collect();
     let numbers = (1..).zip(sources.all()).map(|(number, _)| format!("- [{number}]\n"));
     let list = || numbers.collect::<String>();
-    (!parts.is_empty()).then(|| format!("{}\n## Sources\n\n{}", parts.join("\n"), list()))
+    (!parts.is_empty())
+        .then(|| format!("{NOTES}\n\n{}\n## Sources\n\n{}", parts.join("\n"), list()))
+}
+
+/// An observation without headings of pages, and without blocks that are copied from one and do not
+/// bear on the question.
+fn noted(text: &str, pages: &[&str], topics: &TopicWords) -> String {
+    let is_told = |content: &str| {
+        let bare = content.split_once("]: ").map_or(content, |(_, rest)| rest).trim_end_matches('…');
+        let is_copied = pages.iter().any(|page| page.contains(bare));
+        !is_copied || topics.bear_on(bare, "")
+    };
+    let kept = blocks(text).into_iter().filter(|block| {
+        let content = block.content.of(text).unwrap_or_default();
+        !matches!(block.kind, BlockKind::Heading(_)) && is_told(content)
+    });
+    let lines = kept.filter_map(|block| block.lines.of(text));
+    lines.map(str::trim_end).collect::<Vec<_>>().join("\n\n")
 }

@@ -1,0 +1,72 @@
+//! Which passages bear on a question, by words alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::word::content_words;
+
+/// From which share of the weight of a topic's words on a passage bears on it.
+const LEAST: f64 = 0.3;
+/// With more words a topic names several things, and one of them is enough.
+const FEW: usize = 6;
+/// The weight of a word that half of the texts have.
+const ONE_WORD: f64 = 1.09;
+/// What a word counts that stands only in the title of a passage or in the heading above it.
+const CONTEXT: f64 = 0.5;
+/// In how many texts a word stands that none has.
+const NOWHERE: f64 = 0.5;
+/// Words of questions that say nothing about their topic.
+const ASKING: &str = "many long often far give tell list name find describe explain compare please \
+                      viele lange finde nenne";
+
+/// The words of a question and of the steps of its plan. A word that few texts have says more than
+/// one that all of them have.
+#[derive(Clone, Debug, Default)]
+pub struct TopicWords {
+    topics: Vec<BTreeMap<String, f64>>,
+}
+
+impl TopicWords {
+    /// Those of a question and of further topics, weighed by the texts that were found.
+    ///
+    /// ```
+    /// use antiphon_citation::TopicWords;
+    /// let pages = ["In Hamn a ship may go 4 knots.", "The hospital of Hamn.", "The school of Hamn."];
+    /// let topics = TopicWords::new("How fast may a ship be in Hamn, in knots?", &[], &pages);
+    /// assert!(topics.bear_on(pages[0], ""));
+    /// assert!(!topics.bear_on(pages[1], ""));
+    /// ```
+    pub fn new(question: &str, topics: &[String], texts: &[&str]) -> Self {
+        let known: Vec<BTreeSet<String>> = texts.iter().map(|text| content_words(text)).collect();
+        #[expect(clippy::cast_precision_loss, reason = "a run has few pages")]
+        let weight = |word: &String| {
+            let having = known.iter().filter(|words| words.contains(word)).count() as f64;
+            (1.0 + known.len().max(1) as f64 / having.max(NOWHERE)).ln()
+        };
+        let says = |word: &String| !ASKING.split_whitespace().any(|one| one == word);
+        let weighed = |text: &str| -> BTreeMap<String, f64> {
+            let own = content_words(text).into_iter().filter(says);
+            own.map(|word| (word.clone(), weight(&word))).collect()
+        };
+        let all = std::iter::once(question).chain(topics.iter().map(String::as_str));
+        Self { topics: all.map(weighed).filter(|topic| !topic.is_empty()).collect() }
+    }
+
+    /// Whether a passage bears on the question or on a step of its plan. What only its title or
+    /// the heading above it says counts half.
+    pub fn bear_on(&self, passage: &str, context: &str) -> bool {
+        let (own, around) = (content_words(passage), content_words(context));
+        let bears = |topic: &BTreeMap<String, f64>| {
+            let whole: f64 = topic.values().sum();
+            let most = if topic.len() > FEW { ONE_WORD } else { f64::INFINITY };
+            let count = |word: &String| match () {
+                () if own.contains(word) => 1.0,
+                () if around.contains(word) => CONTEXT,
+                () => 0.0,
+            };
+            let has_own = topic.keys().any(|word| own.contains(word));
+            let found: f64 = topic.iter().map(|(word, weight)| weight * count(word)).sum();
+            has_own && found >= most.min(whole * LEAST)
+        };
+        self.topics.iter().any(bears)
+    }
+}

@@ -1,0 +1,205 @@
+//! What may stand in a report at all, and the report of passages in the place of one that no model
+//! has written.
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use super::CitationRun;
+use crate::addressed::{PageInstructions, plain};
+use crate::block::{BlockKind, blocks};
+use crate::claim::{bare, statements};
+use crate::compose::{ComposedText, compose};
+use crate::evidence::Evidence;
+use crate::hedge::is_noted;
+use crate::relevance::TopicWords;
+use crate::source::SourceKeys;
+use crate::word::words;
+
+/// What a list of passages begins with.
+const LIST: &str = "No report was written. These passages of the sources bear on the question:";
+/// Passages of such a list, at most.
+const LISTED: usize = 12;
+/// Words of a sentence that can repeat a page, at least.
+const WORDS: usize = 4;
+/// Such sentences of a report that only repeats pages, at least, and their share of all.
+const REPEATED: (usize, f64) = (5, 0.7);
+
+/// Why a list of passages stands in the place of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissingReport {
+    /// No model has written one.
+    NoReply,
+    /// It only repeated what the pages say, most of which was not asked.
+    RepeatsPages,
+    /// The sources refute all of it.
+    NothingLeft,
+}
+
+impl MissingReport {
+    /// A clause that says so.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::NoReply => "no model has written the report",
+            Self::RepeatsPages => "the model has only repeated passages of its pages",
+            Self::NothingLeft => "its sources refute all that the report said",
+        }
+    }
+}
+
+impl CitationRun {
+    /// What a model has written, without what addresses language models, and with code that states
+    /// a number of its own as plain text, which is checked.
+    pub(super) fn admitted(&self, written: &str) -> String {
+        let known = PageInstructions::of_sources(&self.input.sources);
+        let (text, _) = known.removed_from(written);
+        self.without_false_code(&text)
+    }
+
+    /// The same of a report that is a value.
+    pub(super) fn admitted_value(&self, value: Json) -> Json {
+        let known = PageInstructions::of_sources(&self.input.sources);
+        admitted_texts(value, &known)
+    }
+
+    /// Text that looks like code would hide its numbers from all checks.
+    fn without_false_code(&self, text: &str) -> String {
+        let sources = self.input.sources.iter();
+        let known = sources.flat_map(|it| [it.text.as_str(), &it.snippet]);
+        let known: Vec<&str> = known.chain([self.input.question.as_str()]).collect();
+        let is_known = |number: &str| known.iter().any(|text| has_number(text, number));
+        let mut made = text.to_owned();
+        for block in blocks(text).into_iter().rev().filter(|it| it.kind == BlockKind::Code) {
+            let code = block.lines.of(text).unwrap_or_default();
+            if numbers(code).all(is_known) {
+                continue;
+            }
+            let is_fence = |line: &&str| !line.trim_start().starts_with(["```", "~~~"]);
+            let lines: Vec<&str> =
+                code.lines().filter(|line| is_fence(line)).map(str::trim_start).collect();
+            made.replace_range(block.lines.start..block.lines.end, &(lines.join("\n") + "\n"));
+        }
+        made
+    }
+
+    /// Whether a report only repeats sentences of pages, most of which do not bear on the question:
+    /// a small model has copied what it was shown.
+    pub(super) fn repeats_pages(&self, report: &ComposedText) -> bool {
+        let pages = self.input.sources.iter().flat_map(|it| [it.text.as_str(), &it.snippet]);
+        let notes = self.input.observations.iter().map(String::as_str);
+        let known: Vec<String> = pages.chain(notes).map(plain).collect();
+        let titles: Vec<String> = self.input.sources.iter().map(|it| plain(&it.title)).collect();
+        let topics = self.topic_words();
+        let (mut all, mut repeated, mut idle) = (0_usize, 0_usize, 0_usize);
+        for sentence in statements(&report.text).into_iter().filter_map(|it| it.of(&report.text)) {
+            let sentence = bare(sentence, &|_| true);
+            if words(&sentence).len() < WORDS {
+                continue;
+            }
+            all += 1;
+            let own = untitled(plain(&sentence), &titles);
+            if known.iter().any(|text| text.contains(&own)) {
+                repeated += 1;
+                idle += usize::from(!topics.bear_on(&sentence, ""));
+            }
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a report has few sentences")]
+        let share = repeated as f64 / all.max(1) as f64;
+        repeated >= REPEATED.0 && share >= REPEATED.1 && idle * 2 > repeated
+    }
+
+    pub(super) fn topic_words(&self) -> TopicWords {
+        let texts = self.input.sources.iter().map(|source| {
+            if source.read_text().is_empty() { source.snippet.as_str() } else { source.read_text() }
+        });
+        let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+        TopicWords::new(&self.input.question, &self.input.topics, &texts)
+    }
+
+    /// The title of a passage, and the heading above it.
+    pub(super) fn heading_of(&self, one: &Evidence) -> String {
+        let title = self.input.sources.get(one.source).map_or("", |source| &source.title);
+        format!("{title} {}", one.section.as_deref().unwrap_or_default())
+    }
+
+    /// A report of the passages that bear on the question, if no model has written one; it is empty
+    /// if none does.
+    pub(super) fn write_from_evidence(&mut self, missing: MissingReport) {
+        let mut text = String::new();
+        let topics = self.topic_words();
+        let bears =
+            |(_, one): &(usize, &Evidence)| topics.bear_on(&one.quote, &self.heading_of(one));
+        let listed: Vec<(usize, &Evidence)> =
+            self.evidence.iter().enumerate().filter(bears).take(LISTED).collect();
+        let count = listed.len();
+        for (number, one) in listed {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "- {} [{number}]", in_one_line(&one.quote));
+        }
+        if count > 0 {
+            text.insert_str(0, &format!("{LIST}\n\n"));
+        }
+        let mut keys = SourceKeys::default();
+        let composed = compose(&text, &self.evidence, &self.input.sources, &mut keys);
+        self.missing = Some(missing);
+        self.note("synthesis_degraded", json!({"passages": count, "reason": missing}));
+        self.take_over(composed, keys);
+    }
+
+    /// Whether the report states anything that its sources may confirm.
+    pub fn states_something(&self) -> bool {
+        let text = self.text();
+        let is_open = |sentence: &str| !is_noted(sentence);
+        let has_code = blocks(text).iter().any(|block| block.kind == BlockKind::Code);
+        has_code || statements(text).into_iter().filter_map(|it| it.of(text)).any(is_open)
+    }
+}
+
+/// The texts of a value without what addresses language models.
+fn admitted_texts(value: Json, known: &PageInstructions) -> Json {
+    match value {
+        Json::String(text) => Json::String(known.removed_from(&text).0),
+        Json::Array(items) => items.into_iter().map(|it| admitted_texts(it, known)).collect(),
+        Json::Object(fields) => {
+            fields.into_iter().map(|(key, it)| (key, admitted_texts(it, known))).collect()
+        }
+        other => other,
+    }
+}
+
+/// Words without the titles that they begin with.
+fn untitled(words: String, titles: &[String]) -> String {
+    let mut rest = words;
+    while let Some(title) = titles
+        .iter()
+        .find(|title| title.len() > 2 && rest.len() > title.len() && rest.starts_with(*title))
+    {
+        rest.drain(..title.len() - 1);
+    }
+    rest
+}
+
+/// A passage as an item of a list: without headings, and with the rows of a table as sentences.
+fn in_one_line(quote: &str) -> String {
+    let is_rule = |line: &str| line.contains('-') && line.trim_matches(['|', '-', ':', ' ']).is_empty();
+    let cells = |line: &str| {
+        let cells = line.trim().trim_matches('|').split('|').map(str::trim);
+        cells.filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(", ")
+    };
+    let lines = quote.lines().map(str::trim).filter(|line| !line.starts_with('#') && !is_rule(line));
+    let lines = lines.map(|line| if line.starts_with('|') { cells(line) + ";" } else { line.to_owned() });
+    let text = lines.collect::<Vec<_>>().join(" ").replace(['[', ']', '`'], " ");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.trim_start_matches(['#', '|', '>', ' ']).trim_end_matches(';').to_owned()
+}
+
+/// The runs of digits of a text.
+fn numbers(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|sign: char| !sign.is_ascii_digit()).filter(|run| !run.is_empty())
+}
+
+fn has_number(text: &str, number: &str) -> bool {
+    text.contains(number) && numbers(text).any(|own| own == number)
+}
