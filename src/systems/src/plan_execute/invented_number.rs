@@ -1,19 +1,24 @@
-//! Calculations with numbers that come from nowhere. A small planner answers a question about the
-//! world by calculating with figures of its own, where it should look them up.
+//! Numbers that come from nowhere. A small planner answers a question about the world by calculating
+//! with figures of its own, or by writing them into a file, where it should look them up.
 
-use std::collections::BTreeSet;
+use antiphon_figures::quantities;
 
-use super::capability::{CALCULATOR, Capabilities, RESEARCH};
-use super::plan::StagedPlan;
+use super::capability::{CALCULATOR, Capabilities, FILES, RESEARCH};
+use super::plan::{PlanStep, StagedPlan};
 use super::reference::OPEN;
 use super::validation::{PlanViolation, placed};
 
 /// Numbers that units have in common.
-const FACTORS: [&str; 14] =
-    ["0", "1", "2", "3", "4", "7", "10", "12", "24", "30", "60", "100", "365", "1000"];
+const FACTORS: [f64; 14] =
+    [0.0, 1.0, 2.0, 3.0, 4.0, 7.0, 10.0, 12.0, 24.0, 30.0, 60.0, 100.0, 365.0, 1000.0];
+/// Up to which number a text may count its own parts.
+const COUNTED: f64 = 12.0;
 
-/// What is wrong with the calculations of a plan: they have numbers that are neither in the task nor
-/// outputs of steps, although there are tools that look things up.
+/// What is wrong with the numbers of a plan: some of what it calculates with, or writes into files,
+/// are neither in the task nor outputs of steps, although there are tools that look things up.
+///
+/// Limits, sizes and numbers of results are the planner's own, and so are the texts that it has a
+/// model read: what a model writes from them is compared with nothing here.
 pub(super) fn invented_numbers(
     plan: &StagedPlan,
     task: &str,
@@ -22,21 +27,56 @@ pub(super) fn invented_numbers(
     if !capabilities.has_tools(RESEARCH) {
         return Vec::new();
     }
-    let known = numbers(task);
-    let is_known = |number: &String| known.contains(number) || FACTORS.contains(&number.as_str());
+    let known = KnownNumbers::of(task);
     let invented = placed(plan).filter_map(|(path, step)| {
-        let expression = step.sub_task_input.get("expression")?.as_str()?;
-        let mut given = numbers(&without_references(expression));
-        given.retain(|number| !is_known(number));
-        let shown = given.into_iter().collect::<Vec<_>>().join(", ");
-        let is_invented = step.tool_name == CALCULATOR && !shown.is_empty();
-        is_invented.then(|| PlanViolation {
-            path: format!("{path}.sub_task_input.expression"),
+        let (field, text, may_count) = stated(step)?;
+        let given = numbers(&without_references(text));
+        let mut shown: Vec<&str> = Vec::new();
+        for (written, value) in &given {
+            let is_own = may_count && *value <= COUNTED && value.fract() == 0.0;
+            if !is_own && !known.has(*value) && !shown.contains(&written.as_str()) {
+                shown.push(written);
+            }
+        }
+        let shown = shown.join(", ");
+        (!shown.is_empty()).then(|| PlanViolation {
+            path: format!("{path}.sub_task_input.{field}"),
             message: format!("neither the task nor a step has these numbers; look them up in an earlier stage and refer to its output: {shown}"),
             is_soft: true,
         })
     });
     invented.collect()
+}
+
+/// What a step calculates or writes, by the name of the field, and whether its text may number its
+/// own parts.
+fn stated(step: &PlanStep) -> Option<(&'static str, &str, bool)> {
+    let input = &step.sub_task_input;
+    match step.tool_name.as_str() {
+        CALCULATOR => Some(("expression", input.get("expression")?.as_str()?, false)),
+        FILES => Some(("params.content", input.get("params")?.get("content")?.as_str()?, true)),
+        _ => None,
+    }
+}
+
+/// The numbers of a task, in digits and in words.
+struct KnownNumbers(Vec<f64>);
+
+impl KnownNumbers {
+    fn of(task: &str) -> Self {
+        let mut known: Vec<f64> = FACTORS.to_vec();
+        known.extend(numbers(task).into_iter().map(|(_, value)| value));
+        known.extend(quantities(task).iter().map(antiphon_figures::StatedQuantity::value));
+        Self(known)
+    }
+
+    /// Whether the task has a number, or one that a percentage of the task is calculated with.
+    fn has(&self, number: f64) -> bool {
+        let is = |value: f64| (value - number).abs() <= value.abs() * 1e-9;
+        self.0.iter().any(|known| {
+            is(*known) || is(known / 100.0) || is(1.0 + known / 100.0) || is(1.0 - known / 100.0)
+        })
+    }
 }
 
 /// An expression without its references, whose ids have numbers too.
@@ -47,10 +87,10 @@ fn without_references(expression: &str) -> String {
     rests.fold(first, |known, rest| known + " " + rest)
 }
 
-/// The numbers in a text, without the signs between their thousands.
-fn numbers(text: &str) -> BTreeSet<String> {
+/// The numbers in a text as they are written, without the signs between their thousands.
+fn numbers(text: &str) -> Vec<(String, f64)> {
     let text = text.replace(',', "");
     let runs = text.split(|sign: char| !(sign.is_ascii_digit() || sign == '.'));
     let numbers = runs.map(|run| run.trim_matches('.'));
-    numbers.filter(|run| !run.is_empty()).map(str::to_owned).collect()
+    numbers.filter_map(|run| Some((run.to_owned(), run.parse().ok()?))).collect()
 }

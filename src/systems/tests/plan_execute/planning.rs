@@ -276,3 +276,47 @@ async fn a_calculation_with_numbers_from_nowhere_is_asked_about_once() {
         assert_eq!(played.step("c").raw_result_data, 600);
     }
 }
+
+/// PE-35: the numbers of a task may be words, or a percentage that is calculated with.
+#[tokio::test]
+async fn a_number_of_the_task_is_none_from_nowhere_however_it_is_written() {
+    for (task, expression) in [
+        ("What do five pots cost at 17 crowns each?", "5 * 17"),
+        ("What is 80 crowns with 19 % tax?", "80 * 1.19"),
+        ("What is 25 % of 1,840?", "0.25 * 1840"),
+        ("How many hours are 3.50 days?", "3.5 * 24"),
+    ] {
+        let (found, number) = (hits(), returns("calculate", &json!({"number": 600})));
+        let input = json!({"expression": expression});
+        let plan = json!([[step("c", "UtilityAgent", "CalculatorTool", &input)]]);
+        let scene = Scene::new(&json!({})).tool(&found).tool(&number);
+        let played = scene.plans(&[plan]).answers("So much.").ask(task).await;
+        assert_eq!(played.requests("planner").len(), 1, "{task}");
+    }
+}
+
+/// PE-35: a file gets no number that the planner has made up, and lists may count.
+#[tokio::test]
+async fn a_file_with_numbers_from_nowhere_is_asked_about_once() {
+    let write = |content: &str| {
+        let params = json!({"filename": "tea.md", "content": content});
+        let input = json!({"operation": "create_file", "params": params});
+        json!([[search("s1", "tea")], [step("w", "Orchestrator", "FileSystemTool", &input)]])
+    };
+    for (content, requests) in [
+        ("Tea steeps for 240 seconds.", 2),
+        ("1. Green\n2. Black\n\n@{outputs.s1.result_data}", 1),
+        ("Tea for 30 people.", 1),
+    ] {
+        let (found, file) = (hits(), returns("write_file", &json!({"path": "tea.md"})));
+        let scene = Scene::new(&json!({})).tool(&found).tool(&file);
+        let plans = [write(content), write("@{outputs.s1.result_data}")];
+        let played = scene.plans(&plans).answers("Done.").ask("Write a file on tea.").await;
+        assert_eq!(played.requests("planner").len(), requests, "{content}");
+        if requests == 2 {
+            assert!(
+                played.read_by("planner").contains("[1][0].sub_task_input.params.content: neither")
+            );
+        }
+    }
+}
