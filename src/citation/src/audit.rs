@@ -6,7 +6,7 @@ use antiphon_figures::{QuantityKind, StatedQuantity, quantities};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::addressed::PageInstructions;
+use crate::addressed::InstructionFilter;
 use crate::block::{BlockKind, blocks};
 use crate::claim::{Claim, statements};
 use crate::evidence::Evidence;
@@ -289,7 +289,7 @@ impl<'a> Auditor<'a> {
     /// What addresses language models, or repeats what a page says to them.
     fn instructions(&mut self) {
         let text = &self.subject.report.text;
-        let known = PageInstructions::of_sources(self.subject.sources);
+        let known = InstructionFilter::of_sources(self.subject.sources);
         for block in blocks(text) {
             let content = block.content.of(text).unwrap_or_default();
             for sentence in sentences(content).into_iter().filter_map(|span| span.of(content)) {

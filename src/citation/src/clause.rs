@@ -272,8 +272,14 @@ fn is_one_number(before: Option<&str>, after: Option<&str>) -> bool {
     }
     let is_scale = matches!(&*scale.to_lowercase(), "hundred" | "thousand" | "hundert" | "tausend");
     // After digits the scale ends the number: `5 thousand and two`.
-    let of_digits = before.iter().rev().nth(1).is_some_and(|it| it.text.contains(|sign: char| sign.is_ascii_digit()));
-    is_scale && !of_digits && quantities(&format!("{scale} and {next}")).len() == 1
+    let of_digits = before
+        .iter()
+        .rev()
+        .nth(1)
+        .is_some_and(|it| it.text.contains(|sign: char| sign.is_ascii_digit()));
+    is_scale
+        && !of_digits
+        && quantities(&format!("{scale} and {next}")).len() == 1
         && quantities(&next).len() == 1
 }
 

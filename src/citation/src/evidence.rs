@@ -243,9 +243,8 @@ pub(crate) fn by_words(
 
 /// The sentences of a page, and its tables; headings are none.
 fn statements_of(piece: &str) -> Vec<TextSpan> {
-    let is_table = |block: &TextBlock| {
-        matches!(block.kind, BlockKind::TableHead | BlockKind::TableRow)
-    };
+    let is_table =
+        |block: &TextBlock| matches!(block.kind, BlockKind::TableHead | BlockKind::TableRow);
     let mut found: Vec<TextSpan> = Vec::new();
     let mut was_table = false;
     for block in blocks(piece) {
@@ -267,10 +266,7 @@ fn statements_of(piece: &str) -> Vec<TextSpan> {
 
 /// Evidence without what addresses language models: what comes before it stays, if it is long
 /// enough.
-pub(crate) fn without_instructions(
-    all: Vec<Evidence>,
-    sources: &[CitedSource],
-) -> Vec<Evidence> {
+pub(crate) fn without_instructions(all: Vec<Evidence>, sources: &[CitedSource]) -> Vec<Evidence> {
     let used: BTreeSet<usize> = all.iter().map(|one| one.source).collect();
     let text = |index: usize| sources.get(index).map_or("", |source| source.text.as_str());
     let spans: BTreeMap<usize, Vec<TextSpan>> =
@@ -286,7 +282,7 @@ pub(crate) fn without_instructions(
         };
         let length = order.start.checked_sub(own.start).filter(|length| *length > 0)?;
         let kept = TextSpan::new(0, length).trimmed(&one.quote);
-        one.quote = kept.of(&one.quote)?.to_owned();
+        one.quote = kept.of(&one.quote).map(str::to_owned)?;
         one.span = one.span.map(|it| TextSpan::new(it.start + kept.start, it.start + kept.end));
         one.is_numeric = !quantities(&one.quote).is_empty();
         (one.quote.chars().count() >= *LENGTH.start()).then_some(one)

@@ -80,7 +80,7 @@ mod tagged;
 mod verdict;
 mod word;
 
-pub use addressed::{PageInstructions, addresses_models};
+pub use addressed::{InstructionFilter, addresses_models};
 pub use audit::{AuditEvidence, AuditReport, AuditRule, AuditViolation, audit};
 pub use block::{BlockKind, TextBlock, blocks};
 pub use claim::{Claim, RevisionKind, RevisionRecord};
@@ -105,7 +105,9 @@ pub use request::{
     VerdictItem, VerdictsReply, VerificationItem,
 };
 pub use result::{CitationResult, Reference};
-pub use run::{CitationEvent, CitationInput, CitationRun, CitationStage, MissingReport, PendingRequests};
+pub use run::{
+    CitationEvent, CitationInput, CitationRun, CitationStage, MissingReport, PendingRequests,
+};
 pub use sentence::sentences;
 pub use settings::{CitationSettings, ContradictedAction, GenerationMode, SynthesisMode};
 pub use source::{CitedSource, PageOrigin};

@@ -8,8 +8,8 @@ use crate::word::content_words;
 const LEAST: f64 = 0.3;
 /// With more words a topic names several things, and one of them is enough.
 const FEW: usize = 6;
-/// The weight of a word that half of the texts have.
-const ONE_WORD: f64 = 1.09;
+/// The weight of a word that two of three texts have.
+const ONE_WORD: f64 = 0.9;
 /// What a word counts that stands only in the title of a passage or in the heading above it.
 const CONTEXT: f64 = 0.5;
 /// In how many texts a word stands that none has.
@@ -22,7 +22,15 @@ const ASKING: &str = "many long often far give tell list name find describe expl
 /// one that all of them have.
 #[derive(Clone, Debug, Default)]
 pub struct TopicWords {
-    topics: Vec<BTreeMap<String, f64>>,
+    topics: Vec<Topic>,
+}
+
+/// The words of one topic with their weights.
+#[derive(Clone, Debug, Default)]
+struct Topic {
+    words: BTreeMap<String, f64>,
+    /// The largest weight of a word that some text has.
+    heaviest: f64,
 }
 
 impl TopicWords {
@@ -38,33 +46,40 @@ impl TopicWords {
     pub fn new(question: &str, topics: &[String], texts: &[&str]) -> Self {
         let known: Vec<BTreeSet<String>> = texts.iter().map(|text| content_words(text)).collect();
         #[expect(clippy::cast_precision_loss, reason = "a run has few pages")]
-        let weight = |word: &String| {
-            let having = known.iter().filter(|words| words.contains(word)).count() as f64;
-            (1.0 + known.len().max(1) as f64 / having.max(NOWHERE)).ln()
-        };
+        let weight =
+            |having: usize| (1.0 + known.len().max(1) as f64 / (having as f64).max(NOWHERE)).ln();
+        let having = |word: &String| known.iter().filter(|words| words.contains(word)).count();
         let says = |word: &String| !ASKING.split_whitespace().any(|one| one == word);
-        let weighed = |text: &str| -> BTreeMap<String, f64> {
-            let own = content_words(text).into_iter().filter(says);
-            own.map(|word| (word.clone(), weight(&word))).collect()
+        let weighed = |text: &str| {
+            let mut topic = Topic::default();
+            for word in content_words(text).into_iter().filter(says) {
+                let count = having(&word);
+                if count > 0 {
+                    topic.heaviest = topic.heaviest.max(weight(count));
+                }
+                topic.words.insert(word, weight(count));
+            }
+            topic
         };
         let all = std::iter::once(question).chain(topics.iter().map(String::as_str));
-        Self { topics: all.map(weighed).filter(|topic| !topic.is_empty()).collect() }
+        Self { topics: all.map(weighed).filter(|topic| !topic.words.is_empty()).collect() }
     }
 
     /// Whether a passage bears on the question or on a step of its plan. What only its title or
     /// the heading above it says counts half.
     pub fn bear_on(&self, passage: &str, context: &str) -> bool {
         let (own, around) = (content_words(passage), content_words(context));
-        let bears = |topic: &BTreeMap<String, f64>| {
-            let whole: f64 = topic.values().sum();
-            let most = if topic.len() > FEW { ONE_WORD } else { f64::INFINITY };
+        let bears = |topic: &Topic| {
+            let whole: f64 = topic.words.values().sum();
+            let most =
+                if topic.words.len() > FEW { topic.heaviest.min(ONE_WORD) } else { f64::INFINITY };
             let count = |word: &String| match () {
                 () if own.contains(word) => 1.0,
                 () if around.contains(word) => CONTEXT,
                 () => 0.0,
             };
-            let has_own = topic.keys().any(|word| own.contains(word));
-            let found: f64 = topic.iter().map(|(word, weight)| weight * count(word)).sum();
+            let has_own = topic.words.keys().any(|word| own.contains(word));
+            let found: f64 = topic.words.iter().map(|(word, weight)| weight * count(word)).sum();
             has_own && found >= most.min(whole * LEAST)
         };
         self.topics.iter().any(bears)

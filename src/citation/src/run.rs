@@ -209,6 +209,22 @@ impl CitationRun {
         self.pending.clone()
     }
 
+    /// Takes the texts of its pages out, by their addresses: whoever stores a run stores them once
+    /// beside it, and not with each of its stages.
+    pub fn detach_pages(&mut self) -> BTreeMap<String, String> {
+        let sources = self.input.sources.iter_mut().filter(|source| !source.text.is_empty());
+        sources.map(|source| (source.url.clone(), std::mem::take(&mut source.text))).collect()
+    }
+
+    /// Gives the texts of its pages back, without which it must not go on.
+    pub fn attach_pages(&mut self, pages: &BTreeMap<String, String>) {
+        for source in self.input.sources.iter_mut().filter(|source| source.text.is_empty()) {
+            if let Some(text) = pages.get(&source.url) {
+                source.text.clone_from(text);
+            }
+        }
+    }
+
     /// Ends the pipeline where it is: what code can check is checked, the rest is not verified.
     pub fn conclude(&mut self) {
         self.pending.clear();

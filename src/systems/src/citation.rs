@@ -22,6 +22,7 @@ pub mod role;
 pub use graph::{ENTRY, add};
 
 use crate::node::NodeContext;
+use crate::patch::Patch;
 use crate::state::{Field, Record, Set, Worst, field_types};
 use crate::system::System;
 
@@ -29,13 +30,15 @@ field_types! {
     Any: CitationRun;
 }
 
-/// A system whose answers are cited. Its own nodes start a run in [`CitesSources::CITATION`] and go
-/// to [`ENTRY`]; after the last stage comes the node that [`add`] was given, which reads
-/// [`CitationRun::result`]. A run that is cut short is ended by [`CitationRun::conclude`].
+/// A system whose answers are cited. Its own nodes start a run with [`CitesSources::keep_run`] and go
+/// to [`ENTRY`]; after the last stage comes the node that [`add`] was given, which reads the result of
+/// [`CitesSources::run`]. A run that is cut short is ended by [`CitationRun::conclude`].
 #[async_trait]
 pub trait CitesSources: System {
-    /// The run.
+    /// The run, without the texts of its pages.
     const CITATION: Field<Self::State, Set, CitationRun>;
+    /// The texts of its pages, by address: each is written once.
+    const PAGES: Field<Self::State, Record, BTreeMap<String, String>>;
     /// What was replied, by the ids of requests.
     const REPLIES: Field<Self::State, Record, BTreeMap<String, Json>>;
     /// Where failures of nodes are recorded: those of the stages are taken back.
@@ -51,8 +54,28 @@ pub trait CitesSources: System {
         None
     }
 
-    /// The run in a state.
+    /// The run in a state, without the texts of its pages.
     fn citation(state: &Self::State) -> &CitationRun;
+
+    /// The texts of its pages in a state.
+    fn pages(state: &Self::State) -> &BTreeMap<String, String>;
+
+    /// The run in a state with the texts of its pages.
+    fn run(state: &Self::State) -> CitationRun {
+        let mut run = Self::citation(state).clone();
+        run.attach_pages(Self::pages(state));
+        run
+    }
+
+    /// Writes a run, and those of its pages that the state does not have.
+    fn keep_run(state: &Self::State, mut run: CitationRun, patch: &mut Patch<Self::State>) {
+        let mut pages = run.detach_pages();
+        pages.retain(|url, _| !Self::pages(state).contains_key(url));
+        if !pages.is_empty() {
+            patch.set(Self::PAGES, pages);
+        }
+        patch.set(Self::CITATION, run);
+    }
 
     /// The replies in a state.
     fn replies(state: &Self::State) -> &BTreeMap<String, Json>;

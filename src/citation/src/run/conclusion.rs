@@ -75,7 +75,8 @@ impl CitationRun {
     /// Whether a report had claims of which none is left, and says nothing else.
     fn is_emptied(&self) -> bool {
         let text = &self.report.text;
-        let says = |block: &TextBlock| !matches!(block.kind, BlockKind::Heading(_) | BlockKind::TableHead);
+        let says =
+            |block: &TextBlock| !matches!(block.kind, BlockKind::Heading(_) | BlockKind::TableHead);
         !self.report.claims.is_empty() && !blocks(text).iter().any(says)
     }
 
@@ -88,9 +89,9 @@ impl CitationRun {
         self.write_from_evidence(MissingReport::NothingLeft);
         let count = gone.len();
         let listed = std::mem::take(&mut self.report.claims);
-        let renamed = (count + 1..).zip(listed).map(|(number, claim)| {
-            crate::claim::Claim { id: format!("c{number}"), ..claim }
-        });
+        let renamed = (count + 1..)
+            .zip(listed)
+            .map(|(number, claim)| Claim { id: format!("c{number}"), ..claim });
         self.report.claims = gone.into_iter().chain(renamed).collect();
         for claim in count..self.report.claims.len() {
             self.classify(claim);
@@ -187,8 +188,8 @@ impl CitationRun {
                 ContradictedAction::Flag => SentenceTreatment::Flag,
             },
             _ if !has_numbers || !is_quoted => SentenceTreatment::Note,
-            _ if !is_related => SentenceTreatment::Soften,
-            Some(Verdict::Unsupported) if !claim.is_abstained => SentenceTreatment::Soften,
+            _ if !is_related => self.doubted(claim),
+            Some(Verdict::Unsupported) if !claim.is_abstained => self.doubted(claim),
             _ => SentenceTreatment::Keep,
         };
         if let Some(claim) = self.report.claims.get_mut(index) {
@@ -196,6 +197,12 @@ impl CitationRun {
             claim.verdict = verdict;
         }
         treatment
+    }
+
+    /// What becomes of a claim that loses its citation: without it, nothing may state its numbers.
+    fn doubted(&self, claim: &Claim) -> SentenceTreatment {
+        let unknown = unknown_numbers(&claim.text, &self.evidence, &self.input.question);
+        if unknown.is_empty() { SentenceTreatment::Soften } else { SentenceTreatment::Note }
     }
 
     fn without_evidence(&self, claim: &Claim) -> SentenceTreatment {

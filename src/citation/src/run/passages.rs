@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::CitationRun;
-use crate::addressed::{PageInstructions, plain};
+use crate::addressed::{InstructionFilter, plain};
 use crate::block::{BlockKind, blocks};
 use crate::claim::{bare, statements};
 use crate::compose::{ComposedText, compose};
@@ -53,14 +53,14 @@ impl CitationRun {
     /// What a model has written, without what addresses language models, and with code that states
     /// a number of its own as plain text, which is checked.
     pub(super) fn admitted(&self, written: &str) -> String {
-        let known = PageInstructions::of_sources(&self.input.sources);
+        let known = InstructionFilter::of_sources(&self.input.sources);
         let (text, _) = known.removed_from(written);
         self.without_false_code(&text)
     }
 
     /// The same of a report that is a value.
     pub(super) fn admitted_value(&self, value: Json) -> Json {
-        let known = PageInstructions::of_sources(&self.input.sources);
+        let known = InstructionFilter::of_sources(&self.input.sources);
         admitted_texts(value, &known)
     }
 
@@ -73,13 +73,14 @@ impl CitationRun {
         let mut made = text.to_owned();
         for block in blocks(text).into_iter().rev().filter(|it| it.kind == BlockKind::Code) {
             let code = block.lines.of(text).unwrap_or_default();
-            if numbers(code).all(is_known) {
+            if numbers(&without_indices(code)).all(is_known) {
                 continue;
             }
-            let is_fence = |line: &&str| !line.trim_start().starts_with(["```", "~~~"]);
+            let is_fence = |line: &str| line.starts_with("```") || line.starts_with("~~~");
             let lines: Vec<&str> =
-                code.lines().filter(|line| is_fence(line)).map(str::trim_start).collect();
-            made.replace_range(block.lines.start..block.lines.end, &(lines.join("\n") + "\n"));
+                code.lines().map(str::trim_start).filter(|line| !is_fence(line)).collect();
+            let plain = format!("\n{}\n\n", lines.join("\n"));
+            made.replace_range(block.lines.start..block.lines.end, &plain);
         }
         made
     }
@@ -158,7 +159,7 @@ impl CitationRun {
 }
 
 /// The texts of a value without what addresses language models.
-fn admitted_texts(value: Json, known: &PageInstructions) -> Json {
+fn admitted_texts(value: Json, known: &InstructionFilter) -> Json {
     match value {
         Json::String(text) => Json::String(known.removed_from(&text).0),
         Json::Array(items) => items.into_iter().map(|it| admitted_texts(it, known)).collect(),
@@ -183,16 +184,31 @@ fn untitled(words: String, titles: &[String]) -> String {
 
 /// A passage as an item of a list: without headings, and with the rows of a table as sentences.
 fn in_one_line(quote: &str) -> String {
-    let is_rule = |line: &str| line.contains('-') && line.trim_matches(['|', '-', ':', ' ']).is_empty();
+    let is_rule =
+        |line: &str| line.contains('-') && line.trim_matches(['|', '-', ':', ' ']).is_empty();
     let cells = |line: &str| {
         let cells = line.trim().trim_matches('|').split('|').map(str::trim);
         cells.filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(", ")
     };
-    let lines = quote.lines().map(str::trim).filter(|line| !line.starts_with('#') && !is_rule(line));
-    let lines = lines.map(|line| if line.starts_with('|') { cells(line) + ";" } else { line.to_owned() });
+    let lines =
+        quote.lines().map(str::trim).filter(|line| !line.starts_with('#') && !is_rule(line));
+    let lines =
+        lines.map(|line| if line.starts_with('|') { cells(line) + ";" } else { line.to_owned() });
     let text = lines.collect::<Vec<_>>().join(" ").replace(['[', ']', '`'], " ");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     text.trim_start_matches(['#', '|', '>', ' ']).trim_end_matches(';').to_owned()
+}
+
+/// Code without citations, which count nowhere in it.
+fn without_indices(code: &str) -> String {
+    let is_index = |label: &str| !label.is_empty() && label.bytes().all(|it| it.is_ascii_digit());
+    let mut kept = String::with_capacity(code.len());
+    for part in code.split_inclusive(']') {
+        let label =
+            part.rsplit_once('[').and_then(|(head, rest)| Some((head, rest.strip_suffix(']')?)));
+        kept.push_str(label.filter(|(_, label)| is_index(label)).map_or(part, |(head, _)| head));
+    }
+    kept
 }
 
 /// The runs of digits of a text.

@@ -1,9 +1,13 @@
 //! Stage 1: evidence out of the pages of the run.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
-use super::{AnsweredQuery, CitationRun, CitationStage, read};
-use crate::evidence::{Evidence, PageChunk, by_words, chunks, located, ranked, snippets, without_instructions};
+use super::{AnsweredQuery, CitationInput, CitationRun, CitationStage, read};
+use crate::evidence::{
+    Evidence, PageChunk, by_words, chunks, located, ranked, snippets, without_instructions,
+};
 use crate::request::{CitationQuery, SpansReply};
 use crate::word::content_words;
 
@@ -27,17 +31,18 @@ impl CitationRun {
         let words = content_words(&self.input.question);
         let mut replies = answered.into_iter().map(|(_, reply)| reply);
         let mut found = snippets(&self.input.sources);
-        let mut by_code: Vec<Evidence> = Vec::new();
         for chunk in chunks(&self.input.sources, &self.input.settings) {
             let reply = read::<SpansReply>(replies.next().flatten().as_ref());
             let Some(source) = self.input.sources.get(chunk.source) else { continue };
             let chosen = reply.map(|reply| located(chunk, source, &reply.spans, &words));
             match chosen.filter(|found| !found.is_empty()) {
                 Some(chosen) => found.extend(chosen),
-                None => by_code.extend(by_words(chunk, source, &words)),
+                None => found.extend(by_words(chunk, source, &words)),
             }
         }
-        found.extend(self.related(by_code));
+        if found.is_empty() {
+            found = self.by_topics();
+        }
         let found = without_instructions(found, &self.input.sources);
         for one in ranked(found, &self.input.settings) {
             self.add_evidence(one);
@@ -49,15 +54,15 @@ impl CitationRun {
         CitationStage::Write
     }
 
-    /// Of what code has chosen for single words, what bears on the question; all if nothing does.
-    fn related(&self, all: Vec<Evidence>) -> Vec<Evidence> {
-        let bears: Vec<bool> = {
-            let topics = self.topic_words();
-            all.iter().map(|one| topics.bear_on(&one.quote, &self.heading_of(one))).collect()
-        };
-        if !bears.contains(&true) {
-            return all;
+    /// What has words of the steps of the plan, where nothing has words of the question.
+    fn by_topics(&self) -> Vec<Evidence> {
+        let CitationInput { topics, sources, settings, .. } = &self.input;
+        let topics: Vec<BTreeSet<String>> = topics.iter().map(|it| content_words(it)).collect();
+        let mut found = Vec::new();
+        for chunk in chunks(sources, settings) {
+            let Some(source) = sources.get(chunk.source) else { continue };
+            found.extend(topics.iter().flat_map(|words| by_words(chunk, source, words)));
         }
-        all.into_iter().zip(bears).filter(|(_, bears)| *bears).map(|(one, _)| one).collect()
+        found
     }
 }

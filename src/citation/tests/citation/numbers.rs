@@ -176,7 +176,7 @@ fn a_sum_of_numbers_in_the_evidence_is_checked_by_computing_it() {
     assert!(right.result.report.contains("[Sitea]"), "{}", right.result.report);
     right.assert_clean();
     let wrong = play("35");
-    assert!(!wrong.result.report.contains("[Sitea]"), "{}", wrong.result.report);
+    assert!(!wrong.claim("35 tonnes").is_delivered(), "{}", wrong.result.report);
     wrong.assert_clean();
 }
 
@@ -231,6 +231,6 @@ fn operands_that_are_not_in_the_evidence_prove_nothing() {
         .writes("The plants made 35 tonnes of tea in total {north plant}.")
         .answers(move |_| reply.clone())
         .play();
-    assert!(!played.result.report.contains("[Sitea]"), "{}", played.result.report);
+    assert!(!played.claim("35 tonnes").is_delivered(), "{}", played.result.report);
     played.assert_clean();
 }

@@ -312,7 +312,8 @@ fn sentences_that_are_contradicted_side_by_side_all_go() {
         .play();
     assert_eq!(played.result.report, "Kenya harvested tea [Siteb].");
     let all = Scene::new(&[TEA, HARVEST]).writes(text).verifies(|_| json!("contradicted")).play();
-    assert_eq!(all.result.report, "");
+    assert!(all.result.claims.iter().take(3).all(|claim| !claim.is_delivered()));
+    assert!(all.result.is_degraded, "the passages stand in the place of what is gone");
     all.assert_clean();
 }
 

@@ -61,14 +61,7 @@ pub(super) fn brief(query: &CitationQuery) -> Json {
 /// The values of a prompt's fields.
 fn fields(query: &CitationQuery) -> Vec<(&'static str, String)> {
     match query {
-        CitationQuery::Write {
-            mode,
-            min_words,
-            max_words,
-            instructions,
-            output,
-            ..
-        } => {
+        CitationQuery::Write { mode, min_words, max_words, instructions, output, .. } => {
             let mode = match mode {
                 GenerationMode::Strict => STRICT,
                 GenerationMode::Natural => NATURAL,

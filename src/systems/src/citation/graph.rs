@@ -82,7 +82,7 @@ fn role_node<S: CitesSources>(role: &'static str, schema: Schema) -> RoleNode<S>
 /// Takes over what was replied, and finds out what is needed next.
 async fn advance<S: CitesSources>(cx: NodeContext<S>) -> Result<Patch<S::State>, Fault> {
     let mut patch = Patch::default();
-    let (mut run, replies) = (S::citation(&cx.state).clone(), S::replies(&cx.state));
+    let (mut run, replies) = (S::run(&cx.state), S::replies(&cx.state));
     let left = S::time_left(&cx).map(whole_millis);
     if let (Some(field), Some(left)) = (S::TIME_LEFT_MS, left) {
         patch.set(field, left);
@@ -96,7 +96,8 @@ async fn advance<S: CitesSources>(cx: NodeContext<S>) -> Result<Patch<S::State>,
     for event in run.take_events() {
         cx.note(&event.name, event.data);
     }
-    patch.set(S::CITATION, run).reset(S::REPLIES).reset(S::ERROR);
+    S::keep_run(&cx.state, run, &mut patch);
+    patch.reset(S::REPLIES).reset(S::ERROR);
     Ok(patch)
 }
 

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_citation::{CitationInput, CitationRun, CitedSource, FoundPage, PageInstructions, PageOrigin};
+use antiphon_citation::{
+    CitationInput, CitationRun, CitedSource, FoundPage, InstructionFilter, MissingReport,
+    PageOrigin,
+};
 use antiphon_core::{Fault, FaultCode, ToolOutcome};
 use antiphon_runtime::Tool;
 use async_trait::async_trait;
@@ -18,8 +21,8 @@ use super::source::{CrawlStatus, ResearchSource, SourceRegistry, canonical};
 use super::state::{ResearchOutcome, State};
 use super::structured::{compiled, fitted};
 use super::synthesis::SYNTHESIS_FAILED;
-use super::topic::plan_topics;
 use super::tools::{found_pages, read_text, search_arguments};
+use super::topic::plan_topics;
 use crate::citation::CitesSources;
 use crate::citation::role::PASSAGE_EXTRACTOR;
 use crate::node::NodeContext;
@@ -35,6 +38,7 @@ const FACT_PAGE_S: f64 = 15.0;
 #[async_trait]
 impl CitesSources for DeepResearch {
     const CITATION: Field<State, Set, CitationRun> = State::citation;
+    const PAGES: Field<State, Record, BTreeMap<String, String>> = State::citation_pages;
     const REPLIES: Field<State, Record, BTreeMap<String, Json>> = State::citation_replies;
     const ERROR: Field<State, Worst, Option<Fault>> = State::error;
     const TIME_LEFT_MS: Option<Field<State, Set, usize>> = Some(State::time_left_ms);
@@ -45,6 +49,10 @@ impl CitesSources for DeepResearch {
 
     fn citation(state: &State) -> &CitationRun {
         &state.citation
+    }
+
+    fn pages(state: &State) -> &BTreeMap<String, String> {
+        &state.citation_pages
     }
 
     fn replies(state: &State) -> &BTreeMap<String, Json> {
@@ -133,7 +141,7 @@ pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) ->
         is_cited: false,
     };
     let sources: Vec<CitedSource> = state.sources.all().iter().map(source).collect();
-    let orders = PageInstructions::of_sources(&sources);
+    let orders = InstructionFilter::of_sources(&sources);
     let answers = state.clarification_history.iter().map(|round| round.answer.as_str());
     let input = CitationInput {
         question: std::iter::once(&*state.query).chain(answers).collect::<Vec<_>>().join("\n"),
@@ -148,14 +156,14 @@ pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) ->
         output: config.output.clone(),
         settings,
     };
-    patch.set(State::citation, CitationRun::new(input));
+    DeepResearch::keep_run(state, CitationRun::new(input), patch);
     Ok(())
 }
 
 /// Takes the report over once all stages have ended, or their time is over.
 pub(super) async fn take_report(cx: NodeContext<DeepResearch>) -> Result<Patch<State>, Fault> {
     let mut patch = Patch::default();
-    let run = &cx.state.citation;
+    let run = &DeepResearch::run(&cx.state);
     if !run.is_finished() {
         cx.go_to(&mut patch, NextNode::ReportPlainly);
         return Ok(patch);
@@ -163,12 +171,15 @@ pub(super) async fn take_report(cx: NodeContext<DeepResearch>) -> Result<Patch<S
     let (text, sources) = taken(&cx.state, run);
     patch.set(State::written_report, text).set(State::sources, sources.clone());
     let is_given = give_value(&cx, &sources, &mut patch)?;
-    if let Some(missing) = run.missing_report() {
+    let is_value = cx.system().config.output.is_some();
+    let states_something = is_value || run.states_something();
+    let missing = run.missing_report().filter(|it| *it != MissingReport::NoReply);
+    if let Some(missing) = missing {
         fail(&mut patch, (SYNTHESIS_FAILED, missing.reason()), false);
-    } else if !run.states_something() {
+    } else if !run.is_degraded() && !states_something {
         fail(&mut patch, (SYNTHESIS_FAILED, "its sources confirm nothing of the report"), false);
     }
-    let is_complete = is_given && !run.is_degraded() && run.states_something();
+    let is_complete = is_given && !run.is_degraded() && states_something;
     let outcome = if is_complete { ResearchOutcome::Completed } else { ResearchOutcome::Degraded };
     patch.set(State::research_outcome, Some(outcome));
     cx.go_to(&mut patch, NextNode::Deliver);
@@ -183,7 +194,7 @@ fn give_value(
 ) -> Result<bool, Fault> {
     let Some(schema) = &cx.system().config.output else { return Ok(true) };
     let number = |source: &CitedSource| sources.number(&source.url);
-    let Some(value) = cx.state.citation.value(&number) else { return Ok(false) };
+    let Some(value) = DeepResearch::run(&cx.state).value(&number) else { return Ok(false) };
     let found = fitted(value, &compiled(schema)?);
     if found.is_none() {
         let message = "what no source supports cannot be left out of the form of the report";

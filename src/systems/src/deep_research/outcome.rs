@@ -1,6 +1,8 @@
 //! The output of a question.
 
-use antiphon_citation::{AuditReport, CitationResult, CitationSummary, Claim, Reference};
+use antiphon_citation::{
+    AuditReport, CitationResult, CitationSummary, Claim, MissingReport, Reference,
+};
 use antiphon_core::Fault;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,6 +18,7 @@ use super::source::ResearchSource;
 use super::state::{Observation, ResearchError, ResearchOutcome, State};
 use super::synthesis::{BREAKS_OFF, SYNTHESIS_FAILED};
 use super::unfinished::UnfinishedReport;
+use crate::citation::CitesSources;
 use crate::result::Outcome;
 use crate::system::{Conclusion, Finished, RunEnding, System, SystemNote};
 
@@ -101,7 +104,7 @@ pub(super) fn conclude(finished: &mut Finished<'_, DeepResearch>) -> Conclusion<
     let error: Option<Fault> =
         fault.take().or_else(|| state.error.clone().filter(|_| !is_answered));
     // A report that was cut short has claims that nobody has verified.
-    let cited = state.citation.is_finished().then(|| state.citation.result());
+    let cited = state.citation.is_finished().then(|| DeepResearch::run(state).result());
     let audit = cited.as_ref().map(|it| it.audit.clone());
     if cited.as_ref().is_some_and(CitationResult::is_cut_short) && !state.final_report.is_empty() {
         state.warnings.push(UNVERIFIED.to_owned());
@@ -173,7 +176,9 @@ fn unstored_error(fault: &Fault) -> ResearchError {
 fn reason(state: &State) -> String {
     if state.research_outcome == Some(ResearchOutcome::Degraded) {
         let why = last_error(state, |code| code == SYNTHESIS_FAILED);
-        if state.citation.missing_report().is_some() || !state.citation.states_something() {
+        let run = &state.citation;
+        let is_unwritten = run.missing_report().is_none_or(|it| it == MissingReport::NoReply);
+        if run.is_finished() && (!is_unwritten || run.is_written() && !run.states_something()) {
             return why.unwrap_or(UNWRITTEN).to_owned();
         }
         let what = if state.citation.is_written() { "the report is incomplete" } else { UNWRITTEN };

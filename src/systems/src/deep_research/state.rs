@@ -73,8 +73,10 @@ state! {
         [Set] last_reflection: Option<ReflectionResult>,
         /// What the reflector said after each step.
         [Extend] reflection_history: Vec<ReflectionResult>,
-        /// The report on its way through the stages of citation.
+        /// The report on its way through the stages of citation, without the texts of its pages.
         [Set] citation: CitationRun,
+        /// These texts, by address.
+        [Record] citation_pages: BTreeMap<String, String>,
         /// What roles and tools have replied to them.
         [Record] citation_replies: BTreeMap<String, Json>,
         /// Whether the report was begun.

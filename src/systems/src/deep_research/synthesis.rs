@@ -10,11 +10,11 @@ use super::prompt::{
     question_inputs,
 };
 use super::request::{HistoryMessage, MessageRole};
-use super::source::SourceRegistry;
 use super::state::{ResearchOutcome, State};
 use super::unfinished::UnfinishedReport;
 use super::{DeepResearch, citing};
 use crate::builder::RoleNode;
+use crate::citation::CitesSources;
 use crate::node::NodeContext;
 use crate::patch::Patch;
 use crate::reply::{RoleReply, answer_text, object, text};
@@ -119,24 +119,24 @@ fn written(cx: &NodeContext<DeepResearch>, reply: &RoleReply) -> Patch<State> {
         cx.go_to(&mut patch, NextNode::ReportPlainly);
         return patch;
     };
-    take_over(&cx.state.sources, &text, &mut patch);
+    take_over(&cx.state, &text, &mut patch);
     patch.set(State::research_outcome, Some(ResearchOutcome::Completed));
     cx.go_to(&mut patch, NextNode::Deliver);
     patch
 }
 
 /// Holds the links of a report to the sources, and takes it over.
-fn take_over(sources: &SourceRegistry, text: &str, patch: &mut Patch<State>) {
-    take(UnfinishedReport::linked(sources, text), patch);
+fn take_over(state: &State, text: &str, patch: &mut Patch<State>) {
+    take(state, UnfinishedReport::linked(&state.sources, text), patch);
 }
 
-fn take(report: UnfinishedReport, patch: &mut Patch<State>) {
+fn take(state: &State, report: UnfinishedReport, patch: &mut Patch<State>) {
     let removed = report.links_removed;
     if removed > 0 {
         patch.note("links_removed", json!({"count": removed}));
     }
     if let Some(run) = report.citation {
-        patch.set(State::citation, run);
+        DeepResearch::keep_run(state, run, patch);
     }
     patch
         .set(State::written_report, report.text)
@@ -168,7 +168,7 @@ pub(super) async fn report_plainly(cx: NodeContext<DeepResearch>) -> Result<Patc
         patch.note("content_reset", json!({"reason": code}));
     }
     if let Some(report) = report {
-        take(report, &mut patch);
+        take(state, report, &mut patch);
     }
     patch.set(State::research_outcome, Some(outcome));
     cx.go_to(&mut patch, NextNode::Deliver);
@@ -213,7 +213,7 @@ pub(super) fn responder() -> RoleNode<DeepResearch> {
         conclude: |cx, reply| {
             let mut patch = Patch::default();
             if let Some(text) = reply_text(&reply, "response") {
-                take_over(&cx.state.sources, &text, &mut patch);
+                take_over(&cx.state, &text, &mut patch);
                 let outcome = cx.state.research_outcome.unwrap_or(ResearchOutcome::Direct);
                 patch.set(State::research_outcome, Some(outcome));
             } else {

@@ -1,6 +1,6 @@
 //! What a question and its plan are about, and what of a page bears on that.
 
-use antiphon_citation::{BlockKind, PageInstructions, TopicWords, blocks, sentences};
+use antiphon_citation::{BlockKind, InstructionFilter, TopicWords, blocks, sentences};
 
 use super::source::ResearchSource;
 use super::state::State;
@@ -21,12 +21,11 @@ pub(super) fn topic_words(state: &State) -> TopicWords {
 /// without what addresses language models.
 pub(super) fn excerpt(source: &ResearchSource, topics: &TopicWords, most: usize) -> String {
     let page = source.text();
-    let (text, _) = PageInstructions::of([page]).removed_from(page);
+    let (text, _) = InstructionFilter::of([page]).removed_from(page);
     let parts = blocks(&text).into_iter().filter(|it| !matches!(it.kind, BlockKind::Heading(_)));
     let parts: Vec<&str> = parts.filter_map(|block| block.content.of(&text)).collect();
-    let all = parts
-        .iter()
-        .flat_map(|part| sentences(part).into_iter().filter_map(|span| span.of(part)));
+    let all =
+        parts.iter().flat_map(|part| sentences(part).into_iter().filter_map(|span| span.of(part)));
     let related: Vec<&str> = all.filter(|it| topics.bear_on(it, &source.title)).collect();
     let beginning = || parts.first().copied().unwrap_or_default().to_owned();
     let found = if related.is_empty() { beginning() } else { related.join(" ") };

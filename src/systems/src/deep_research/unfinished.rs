@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use antiphon_citation::{BlockKind, CitationRun, PageInstructions, TopicWords, blocks};
+use antiphon_citation::{BlockKind, CitationRun, InstructionFilter, TopicWords, blocks};
 use serde_json::json;
 
-use super::citing;
 use super::draft::ReportDraft;
 use super::links::LinkedReport;
 use super::source::{ResearchSource, SourceRegistry};
 use super::state::{Observation, State};
 use super::topic::topic_words;
+use super::{DeepResearch, citing};
+use crate::citation::CitesSources;
 
 /// A report that is not what was asked for.
 pub(super) struct UnfinishedReport {
@@ -30,7 +31,7 @@ impl UnfinishedReport {
         if !state.citation.text().is_empty() {
             return Some(Self::of_stages(
                 state,
-                state.citation.clone(),
+                DeepResearch::run(state),
                 state.citation.is_composing(),
             ));
         }
@@ -53,7 +54,7 @@ impl UnfinishedReport {
     pub(super) fn linked(sources: &SourceRegistry, text: &str) -> Self {
         let all = sources.all().iter();
         let pages = all.flat_map(|it| [it.content.as_str(), &it.snippet, &it.title]);
-        let (text, _) = PageInstructions::of(pages).removed_from(text);
+        let (text, _) = InstructionFilter::of(pages).removed_from(text);
         let LinkedReport { text, cited, removed } = LinkedReport::new(&text, sources);
         let mut sources = sources.clone();
         for number in cited {
@@ -67,7 +68,7 @@ impl UnfinishedReport {
 
 /// The stages with the beginning of a report in the place of all of it.
 fn with_draft(state: &State, written: &str) -> CitationRun {
-    let mut run = state.citation.clone();
+    let mut run = DeepResearch::run(state);
     let reply = |id: &String| (id.clone(), json!({"report": written}));
     let replies: BTreeMap<_, _> = run.pending().iter().map(|it| reply(&it.id)).collect();
     run.advance(&replies);
@@ -97,7 +98,8 @@ fn digest(state: &State) -> Option<String> {
 /// bear on the question.
 fn noted(text: &str, pages: &[&str], topics: &TopicWords) -> String {
     let is_told = |content: &str| {
-        let bare = content.split_once("]: ").map_or(content, |(_, rest)| rest).trim_end_matches('…');
+        let bare =
+            content.split_once("]: ").map_or(content, |(_, rest)| rest).trim_end_matches('…');
         let is_copied = pages.iter().any(|page| page.contains(bare));
         !is_copied || topics.bear_on(bare, "")
     };

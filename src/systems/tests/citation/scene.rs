@@ -70,6 +70,7 @@ impl SystemInput for Input {
 #[serde(default)]
 pub(crate) struct State {
     citation: CitationRun,
+    citation_pages: BTreeMap<String, String>,
     citation_replies: BTreeMap<String, Json>,
     pub(crate) error: Option<Fault>,
 }
@@ -78,6 +79,7 @@ impl SystemState for State {
     fn channels() -> Result<Vec<Channel<Json>>, Fault> {
         Ok(vec![
             Reporting::CITATION.channel(&CitationRun::default())?,
+            Reporting::PAGES.channel(&BTreeMap::new())?,
             Reporting::REPLIES.channel(&BTreeMap::new())?,
             Reporting::ERROR.channel(&None)?,
         ])
@@ -116,7 +118,7 @@ impl System for Reporting {
     fn open(&self, _: &Arc<Input>, _: &Session) {}
 
     fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<CitationResult> {
-        let output = finished.state.citation.result();
+        let output = Self::run(&finished.state).result();
         let outcome = finished.ending.outcome().unwrap_or(Outcome::Answered);
         Conclusion { output, outcome, reason: None, error: finished.fault.take() }
     }
@@ -129,7 +131,7 @@ async fn begin(cx: NodeContext<Reporting>) -> Result<Patch<State>, Fault> {
     let input =
         CitationInput { question, observations, sources, settings, ..CitationInput::default() };
     let mut patch = Patch::default();
-    patch.set(Reporting::CITATION, CitationRun::new(input));
+    Reporting::keep_run(&cx.state, CitationRun::new(input), &mut patch);
     Ok(patch)
 }
 
@@ -140,11 +142,16 @@ fn closed(what: &str) -> Fault {
 #[async_trait]
 impl CitesSources for Reporting {
     const CITATION: Field<State, Set, CitationRun> = Field::new("citation");
+    const PAGES: Field<State, Record, BTreeMap<String, String>> = Field::new("citation_pages");
     const REPLIES: Field<State, Record, BTreeMap<String, Json>> = Field::new("citation_replies");
     const ERROR: Field<State, Worst, Option<Fault>> = Field::new("error");
 
     fn citation(state: &State) -> &CitationRun {
         &state.citation
+    }
+
+    fn pages(state: &State) -> &BTreeMap<String, String> {
+        &state.citation_pages
     }
 
     fn replies(state: &State) -> &BTreeMap<String, Json> {

@@ -207,7 +207,9 @@ async fn a_report_without_the_model_lists_what_was_found() {
     let output = &played.result.output;
     assert_eq!(output.research_outcome, ResearchOutcome::Degraded);
     assert_eq!((played.result.outcome, output.answer.as_str()), (Outcome::NoAnswer, ""));
-    assert!(output.final_report.starts_with("## Green tea\n\nTwo [About Green]("));
+    let report = &output.final_report;
+    assert!(report.starts_with("No report was written. This is what the steps"), "{report}");
+    assert!(report.contains("\n\n## Green tea\n\nTwo [About Green]("), "{report}");
     assert!(played.result.reason.unwrap().contains("the model is down"));
 }
 

@@ -101,7 +101,7 @@ async fn a_report_that_takes_too_long_is_delivered_as_what_was_found() {
     let output = &played.result.output;
     assert_eq!(output.research_outcome, ResearchOutcome::TimeoutPartial);
     assert_eq!(played.result.outcome, Outcome::Budget);
-    assert!(output.final_report.starts_with("## a\n\nTwo."), "{}", output.final_report);
+    assert!(output.final_report.contains("\n\n## a\n\nTwo."), "{}", output.final_report);
     assert!(played.errors().contains(&"RESEARCH_TIMEOUT"));
     assert!(played.seconds() <= 290.0, "{}", played.seconds());
 }
@@ -128,5 +128,5 @@ async fn spent_calls_leave_what_was_found() {
     let asked = Box::pin(system.ask(unverified("How long?"), session));
     let result = in_time(&scene.clock, asked).await.unwrap();
     assert_eq!(result.outcome, Outcome::Budget);
-    assert!(result.output.final_report.starts_with("## a\n"), "{}", result.output.final_report);
+    assert!(result.output.final_report.contains("\n\n## a\n"), "{}", result.output.final_report);
 }

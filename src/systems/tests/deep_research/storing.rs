@@ -198,7 +198,7 @@ async fn events_have_no_gap_and_the_last_tells_that_the_report_is_stored() {
     let verdict =
         |number| json!({"number": number, "reasoning": "so it is", "verdict": "supported"});
     let verdicts = json!({"verdicts": (0..6).map(verdict).collect::<Vec<_>>()});
-    let written = "Green tea steeps for two minutes [0]. Black tea steeps for four minutes [1].";
+    let written = "Green tea steeps for two minutes [1]. Black tea steeps for four minutes [0].";
     let mut scene = light(Library::tea())
         .role("reporter", [json!({"report": written})])
         .always("verifier", ScriptedReply::json(&verdicts))

@@ -1,6 +1,7 @@
 //! Conversations in threads, and questions that are lost on the way.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_citation::PageOrigin;
 use antiphon_models::ScriptedReply;
@@ -138,4 +139,59 @@ async fn a_lost_research_goes_on_without_a_step_or_a_page_twice() {
     calls.sort();
     calls.dedup();
     assert_eq!(calls.len(), expected.library.called().len(), "no page was read twice");
+}
+
+/// DR-35: the stages of citation go on with pages that are stored once, beside the run.
+#[tokio::test]
+async fn a_cited_report_that_is_lost_goes_on_with_the_pages_that_are_stored_once() {
+    let supported = json!({"number": 0, "reasoning": "so it is", "verdict": "supported"});
+    let supported = ScriptedReply::json(&json!({"verdicts": [supported]}));
+    let supported = supported.after(Duration::from_secs(5));
+    let scene = || {
+        light(Library::tea())
+            .role("reporter", [report("Green tea steeps for two minutes [0].")])
+            .always("verifier", supported.clone())
+            .always("quick_verifier", supported.clone())
+    };
+    let question = || ResearchRequest {
+        verify_sources: Some(true),
+        .."How long does green tea steep?".into()
+    };
+    let expected = scene().ask(question()).await;
+    assert_eq!(expected.result.outcome, Outcome::Answered, "{:?}", expected.result.output.errors);
+    let store = store();
+    let mut lost_scene = scene();
+    let (system, model) = lost_scene.system();
+    let asks = async {
+        let session = Session { thread: Some(thread(&store)), ..lost_scene.session() };
+        Box::pin(system.ask(question(), session)).await
+    };
+    let is_verified = || {
+        let requests = model.requests();
+        requests.iter().any(|request| request.tags["role"].ends_with("verifier"))
+    };
+    let lost = async {
+        while !is_verified() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = lost => {}
+        _ = asks => unreachable!("it is lost before its end"),
+    }
+    let clock = Arc::new(ManualClock::default());
+    let resumed = system.resume(thread(&store), Answers::NONE, Session::new(clock.clone()));
+    let result = in_time(&clock, Box::pin(resumed)).await.unwrap();
+    assert_eq!(result.output.final_report, expected.result.output.final_report);
+    assert!(result.output.audit.as_ref().unwrap().is_clean());
+    assert_eq!(result.output.passages, expected.result.output.passages);
+    let state = serde_json::to_value(&result.state).unwrap();
+    let pages = state["citation_pages"].as_object().unwrap();
+    let kept = state["citation"].to_string();
+    assert!(!pages.is_empty());
+    for text in pages.values() {
+        let text = text.as_str().unwrap();
+        assert!(text.len() > 1_000 && !kept.contains(text), "{kept}");
+    }
 }
