@@ -23,6 +23,7 @@ EVERY_STAGE: dict[str, Any] = {"citation": {"revises": True, "asks_about_numbers
 """Settings of a deep research whose reports, short as those of `light` are, pass every stage."""
 
 _REFERENCES = "\n\n## References\n"
+_UNREAD = " (not read, a snippet of it)"
 _NOTE = "not confirmed by the sources"
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)|\n+")
 _CLAUSE = re.compile(r"[,;|]\s|\band\b")
@@ -81,6 +82,8 @@ def report_counts(
     ]
     # What a search has shown of a page that was not read is cited as such.
     told = {one["url"] for one in result.references if one["origin"] == "found"}
+    # A list of passages that is no answer has its references in its text alone.
+    told.update(path for path in cited if f"`{path}`{_UNREAD}" in result.final_report)
     shown_only = (told & library.shown.keys()) - library.fetched.keys()
     summary = result.verification_summary or {"claim_revisions": 0}
     sentences = confirmed(result.text)
