@@ -31,6 +31,7 @@ mod open_file_guard;
 mod protection;
 mod queue;
 mod schema;
+mod shared_locks;
 mod statements;
 mod writer;
 

@@ -8,6 +8,7 @@ use antiphon_core::Fault;
 use rusqlite::Connection;
 
 use super::fault;
+use super::shared_locks::SharedLocks;
 
 /// So many pages are worth a flush of the disk when the writer is idle.
 const ENOUGH: c_int = 4000;
@@ -23,11 +24,17 @@ pub(super) struct WalBacklog {
     moved: AtomicI32,
     /// A connection that copies pages while the other one continues to write.
     mover: Mutex<Connection>,
+    /// Closed after the connection.
+    _locks: Arc<SharedLocks>,
 }
 
 impl WalBacklog {
     /// Counts the pages of all later commits of a connection.
-    pub(super) fn of(file: &mut Connection, mover: Connection) -> Result<Self, Fault> {
+    pub(super) fn of(
+        file: &mut Connection,
+        mover: Connection,
+        locks: Arc<SharedLocks>,
+    ) -> Result<Self, Fault> {
         let pages = Arc::new(AtomicI32::new(0));
         let counted = Arc::clone(&pages);
         let hook = move |log: &mut rusqlite::hooks::Wal, pages| {
@@ -39,7 +46,7 @@ impl WalBacklog {
             Ok(())
         };
         file.wal_hook(Some(hook)).map_err(|error| fault::of(&error))?;
-        Ok(Self { pages, moved: AtomicI32::new(0), mover: Mutex::new(mover) })
+        Ok(Self { pages, moved: AtomicI32::new(0), mover: Mutex::new(mover), _locks: locks })
     }
 
     /// Whether the backlog is large enough to be copied.

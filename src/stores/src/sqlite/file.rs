@@ -10,12 +10,21 @@ use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior}
 
 use super::backlog::WalBacklog;
 use super::file_identity::{self, FileIdentity};
+use super::shared_locks::SharedLocks;
 use super::{SqliteSettings, fault, schema};
 
 pub(super) struct SqliteFile {
     connection: Connection,
     file_identity: FileIdentity,
     backlog: Arc<WalBacklog>,
+    locks: Arc<SharedLocks>,
+}
+
+impl Drop for SqliteFile {
+    fn drop(&mut self) {
+        // The backlog has them too.
+        SharedLocks::release(&self.locks, 2);
+    }
 }
 
 impl SqliteFile {
@@ -23,18 +32,18 @@ impl SqliteFile {
     pub(super) fn open(path: &Path, settings: SqliteSettings) -> Result<Self, Fault> {
         make_private(path);
         let mut connection = connect(path)?;
-        let file_identity = match schema::prepare(&mut connection, settings) {
+        let (file_identity, locks) = match schema::prepare(&mut connection, settings) {
             Err(_) if is_frozen(path, &connection) => {
                 let file_identity = FileIdentity::of_frozen(path);
                 connection = connect_frozen(path)?;
                 schema::prepare(&mut connection, settings)?;
-                file_identity
+                (file_identity, Arc::default())
             }
-            prepared => prepared.map(|()| FileIdentity::of(path))?,
+            prepared => prepared.map(|()| (FileIdentity::of(path), SharedLocks::of(path)))?,
         };
         let mover = connect(path)?;
-        let backlog = Arc::new(WalBacklog::of(&mut connection, mover)?);
-        Ok(Self { connection, file_identity, backlog })
+        let backlog = Arc::new(WalBacklog::of(&mut connection, mover, Arc::clone(&locks))?);
+        Ok(Self { connection, file_identity, backlog, locks })
     }
 
     /// The connection for reading, if the file is still at its path.

@@ -8,11 +8,13 @@ use antiphon_core::Fault;
 
 use super::fault;
 
+pub(super) type DeviceInode = (u64, u64);
+
 /// The identity of a file when it was opened.
 pub(super) struct FileIdentity {
     path: PathBuf,
     /// Device and inode; `None` where they do not exist.
-    file: Option<(u64, u64)>,
+    file: Option<DeviceInode>,
     /// The modification time of a file that was opened as immutable: SQLite would not notice a
     /// change.
     frozen: Option<SystemTime>,
@@ -44,9 +46,14 @@ impl FileIdentity {
 
 /// Whether a file has a log with contents.
 pub(super) fn has_log(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
+    std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
+}
+
+/// A file that SQLite keeps beside another.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
 fn changed(path: &Path) -> SystemTime {
@@ -55,13 +62,13 @@ fn changed(path: &Path) -> SystemTime {
 }
 
 #[cfg(unix)]
-fn identity(path: &Path) -> Option<(u64, u64)> {
+pub(super) fn identity(path: &Path) -> Option<DeviceInode> {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
 /// Other systems do not let an open file be moved.
 #[cfg(not(unix))]
-fn identity(_: &Path) -> Option<(u64, u64)> {
+fn identity(_: &Path) -> Option<DeviceInode> {
     None
 }
