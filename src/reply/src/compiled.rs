@@ -11,6 +11,7 @@ use crate::cascade;
 use crate::coerce::{Coerced, coerce};
 use crate::defaults::{fill, has_defaults};
 use crate::depth::{self, measure};
+use crate::passage::passages;
 use crate::rules::SchemaRules;
 use crate::suggest::suggest;
 
@@ -44,6 +45,16 @@ impl ReplyParser for CompiledSchema {
 
     fn parse_text(&self, text: &str, truncated: bool) -> Result<ParsedReply, UnreadableReply> {
         cascade::read(self, text, truncated)
+    }
+
+    fn parse_arguments(&self, arguments: &str) -> Result<ParsedReply, UnreadableReply> {
+        let parsed = self.parse(if arguments.trim().is_empty() { "{}" } else { arguments })?;
+        let is_cut = || passages(arguments).last().is_some_and(|passage| !passage.closed);
+        if !parsed.repaired() || !is_cut() {
+            return Ok(parsed);
+        }
+        let error = Violation::new("", "a whole JSON object", "the beginning of one");
+        Err(UnreadableReply { raw: arguments.to_owned(), errors: vec![error], is_text: false })
     }
 
     fn validate(&self, value: &Json) -> Result<(), Vec<Violation>> {

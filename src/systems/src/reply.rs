@@ -46,6 +46,10 @@ impl ReplyParser for AnyReplyParser {
         Ok(self.0.parse_text(text, truncated).unwrap_or_else(unfit))
     }
 
+    fn parse_arguments(&self, arguments: &str) -> Result<ParsedReply, UnreadableReply> {
+        self.0.parse_arguments(arguments)
+    }
+
     fn validate(&self, value: &Json) -> Result<(), Vec<Violation>> {
         self.0.validate(value)
     }

@@ -31,6 +31,29 @@ fn malformed_arguments_are_repaired_and_coerced() {
 }
 
 #[test]
+fn arguments_that_end_too_early_are_refused() {
+    let pay = shape(json!({
+        "type": "object",
+        "properties": {"to": {"type": "string"}, "euros": {"type": "integer"}},
+        "required": ["to"],
+    }));
+    for cut in [
+        r#"{"to": "ada", "euros": 1"#,
+        r#"{"to": "ada", "euros":"#,
+        r#"{"to": "ada", "note": "for the cha"#,
+        r#"{"to": "ad"#,
+        "{to: 'ada', euros: 10",
+        "```json\n{\"to\": \"ada\", \"euros\": 1",
+    ] {
+        let refused = pay.parse_arguments(cut).unwrap_err();
+        assert!(refused.argument_feedback("pay").contains("the beginning of one"), "{cut}");
+    }
+    for whole in ["{to: 'ada'}", "I pay {\"to\": \"ada\"} now", "```json\n{\"to\": \"ada\"}"] {
+        assert_eq!(pay.parse_arguments(whole).unwrap().value, json!({"to": "ada"}), "{whole}");
+    }
+}
+
+#[test]
 fn a_model_with_wrong_arguments_is_asked_to_call_again() {
     let search = shape(json!({"type": "object", "required": ["q"]}));
     let feedback = search.parse_arguments(r#"{"n": 3}"#).unwrap_err().argument_feedback("search");
