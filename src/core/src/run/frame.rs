@@ -20,6 +20,7 @@ use crate::value::Value;
 
 use super::call_tracker::CallTracker;
 use super::frontier::{Frontier, ResolvedRoute};
+use super::scope::earlier;
 use super::write_claims::WriteClaims;
 
 #[derive(Debug)]
@@ -85,8 +86,10 @@ pub(super) struct TaskExtras<V> {
     /// The answers to questions of its subruns, by question id.
     pub(super) relayed: Vec<(String, V)>,
     pub(super) budget: Option<Budget>,
-    /// The deadline of all attempts.
+    /// The deadline of all attempts that its node's own limit sets.
     pub(super) expires: Option<Time>,
+    /// The deadline of all attempts that it was sent with.
+    pub(super) sent_until: Option<Time>,
     pub(super) watch: Option<IdleWatch>,
     /// Its calls.
     pub(super) tracker: Option<Box<CallTracker<V>>>,
@@ -218,7 +221,7 @@ impl<V: Value> Frame<V> {
         let policy = record.and_then(|record| Some(&self.graph.node(record.node)?.policy));
         self.grace.is_some()
             || self.graph.on_budget().is_some()
-            || record.is_none_or(|record| record.timeout.is_some())
+            || record.is_none_or(TaskRecord::has_sent_timeout)
             || policy.is_none_or(NodePolicy::may_limit)
     }
 
@@ -279,12 +282,18 @@ impl<V> TaskRecord<V> {
         Some(Send { node, input: input.clone(), timeout: self.timeout, limit: self.limit })
     }
 
+    /// Whether the send that led to it set a time-out or a limit.
+    pub(super) const fn has_sent_timeout(&self) -> bool {
+        self.timeout.is_some() || self.limit.is_some()
+    }
+
     pub(super) fn extra(&mut self) -> &mut TaskExtras<V> {
         self.extra.get_or_insert_with(Box::default)
     }
 
+    /// The deadline of all attempts.
     pub(super) fn expires(&self) -> Option<Time> {
-        self.extra.as_ref().and_then(|extra| extra.expires)
+        self.extra.as_ref().and_then(|extra| earlier(extra.expires, extra.sent_until))
     }
 
     pub(super) fn budget(&self) -> Option<&Budget> {
@@ -319,6 +328,7 @@ impl<V> Default for TaskExtras<V> {
             relayed: Vec::new(),
             budget: None,
             expires: None,
+            sent_until: None,
             watch: None,
             tracker: None,
             asks: None,

@@ -250,12 +250,10 @@ impl<V> TaskRecord<V> {
         extra.budget = Some(Budget::new(limits.clone()));
     }
 
-    /// Starts the time of all attempts of a task that was sent with one.
+    /// Starts the time of all attempts of a task that was sent with one, unless it runs.
     fn start_limit(&mut self, now: Time) {
-        let until = self.limit.filter(|_| self.attempt == 1).map(|limit| now + limit);
-        if until.is_some() {
-            let extra = self.extra();
-            extra.expires = earlier(extra.expires, until);
+        if let Some(limit) = self.limit {
+            self.extra().sent_until.get_or_insert(now + limit);
         }
     }
 }

@@ -146,6 +146,7 @@ impl<V: Value> Run<V> {
             let records = self.scopes.frame_mut(scope).map(|frame| frame.records.iter_mut());
             for extra in records.into_iter().flatten().filter_map(|record| record.extra.as_mut()) {
                 later(&mut extra.expires);
+                later(&mut extra.sent_until);
             }
         }
     }

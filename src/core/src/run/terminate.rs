@@ -180,12 +180,12 @@ impl<V: Value> Run<V> {
         let parent = self.scopes.get(scope).and_then(|scope| scope.parent);
         let record = parent.and_then(|(parent, slot)| self.scopes.record(parent, slot));
         if let Some(record) = record
-            && record.expires().is_none()
+            && record.extra().expires.is_none()
             && let Some(allowed) = record.budget().and_then(|budget| budget.limits().wall_time)
         {
             let until = until(Some(allowed));
             record.extra().expires = Some(until);
-            record.deadline = Some(until);
+            record.deadline = record.expires();
             self.queue.wake_at(until);
         }
     }

@@ -147,14 +147,13 @@ impl<V: Value> Run<V> {
             return self.timeout_fault(scope, slot);
         };
         let record = frame.records.get_mut(slot as usize);
-        let node = record.as_ref().and_then(|record| frame.graph.node(record.node));
-        let own = node.and_then(|node| node.policy.limits.wall_time);
-        // The limit of a task that was sent stays over, so that no attempt follows.
-        let is_of_send = |record: &&mut TaskRecord<V>| {
-            record.sent_limit(now).is_some_and(|limit| own.is_none_or(|own| limit <= own))
-        };
-        let record = record.filter(|record| !is_of_send(record));
-        match record.and_then(|record| record.extra().expires.take_if(|at| *at <= now)) {
+        let spent = record.and_then(|record| {
+            let extra = record.extra();
+            // What it was sent with stays over, so that no attempt follows.
+            let over = extra.sent_until.unwrap_or(now);
+            extra.expires.take_if(|at| *at <= now && *at <= over)
+        });
+        match spent {
             Some(_) => exhausted(BudgetDimension::WallTime),
             None => self.timeout_fault(scope, slot),
         }
@@ -240,7 +239,8 @@ impl<V> TaskRecord<V> {
 
     /// The limit of all attempts that it was sent with, once that has passed.
     fn sent_limit(&self, now: Time) -> Option<Duration> {
-        self.limit.filter(|_| self.expires().is_some_and(|at| at <= now))
+        let until = self.extra.as_ref().and_then(|extra| extra.sent_until);
+        self.limit.filter(|_| until.is_some_and(|at| at <= now))
     }
 
     /// Whether its idle time-out has passed.

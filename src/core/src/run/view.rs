@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::frame::TaskRecord;
 use super::machine::Run;
 use crate::budget::Budget;
 use crate::channel::ChannelId;
@@ -80,12 +81,12 @@ impl<V: Value> Run<V> {
         Some(&record.input)
     }
 
-    /// Whether the send that led to a task set a time-out for it.
+    /// Whether the send that led to a task set a time-out or a limit for it.
     pub fn has_sent_timeout(&self, id: TaskId) -> bool {
         self.scopes
             .get(id.scope)
             .and_then(|scope| scope.task(id.slot))
-            .is_some_and(|record| record.timeout.is_some())
+            .is_some_and(TaskRecord::has_sent_timeout)
     }
 
     /// The seed of a task's randomness and ids: the same for all its attempts, and unique to the

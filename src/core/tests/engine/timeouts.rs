@@ -1,18 +1,23 @@
 //! Time that runs out: of an attempt, of a node, of a run.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::budget::{BudgetDimension, Limits};
 use antiphon_core::channel::Reducer;
+use antiphon_core::checkpoint::{Commit, CommitChange};
+use antiphon_core::command::{Destination, Send};
 use antiphon_core::effect::{Effect, Ending};
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::{GraphBuilder, NodePolicy, START};
+use antiphon_core::graph::{Graph, GraphBuilder, Node, NodePolicy, START};
 use antiphon_core::run::Options;
 use antiphon_core::task::TaskOutcome;
-use antiphon_core::{FaultCode, Jitter, RetryPolicy};
+use antiphon_core::{Category, FaultCode, Jitter, RetryPolicy};
 use serde_json::{Value, json};
 
-use crate::support::{BEGIN, Script, TestDriver, chain, driver, fan, ms, nested, policy};
+use crate::support::{
+    BEGIN, Script, TestDriver, chain, driver, fan, fault, folded, ms, nested, policy, stored, tool,
+};
 
 fn timed(timeout: Duration, graph: &mut GraphBuilder<Value>) {
     graph.add_node(policy(NodePolicy { timeout: Some(timeout), ..NodePolicy::default() }, "a"));
@@ -206,37 +211,86 @@ fn a_node_that_waits_for_its_turn_can_still_run_out_of_what_it_may_spend() {
     assert_eq!(driver.cancelled, [driver.tasks[0].id]);
 }
 
-#[test]
-fn the_limit_of_a_send_holds_for_all_attempts_each_of_which_has_its_time_out() {
-    use antiphon_core::command::{Destination, Send};
+/// A hub that sends to a leaf with a limit of 100 ms. The leaf is tried again after 1 ms.
+fn limited_send(leaf: Node<Value>) -> (Arc<Graph<Value>>, Script) {
     let mut graph = chain(&["hub"]);
-    let retried = NodePolicy {
-        timeout: Some(ms(40)),
-        retry: Some(RetryPolicy {
-            max_attempts: 10,
-            initial: ms(1),
-            factor: 1.0,
-            jitter: Jitter::None,
-            ..RetryPolicy::default()
-        }),
-        ..NodePolicy::default()
-    };
-    graph.add_node(policy(retried, "leaf"));
+    graph.add_node(leaf);
     graph.branch("hub", "go", 0, None);
-    let script = Script::new().never_ends("leaf").router(0, |_| {
+    let script = Script::new().router(0, |_| {
         crate::support::choose([Destination::Send(Send {
             node: "leaf".into(),
-            input: json!(7),
+            input: json!({}),
             timeout: None,
             limit: Some(ms(100)),
         })])
     });
-    let mut driver = TestDriver::new(&graph.build().unwrap(), script, json!({}), Limits::default());
+    (graph.build().unwrap(), script)
+}
+
+fn retried() -> NodePolicy {
+    let retry = RetryPolicy {
+        max_attempts: 10,
+        initial: ms(1),
+        factor: 1.0,
+        jitter: Jitter::None,
+        ..RetryPolicy::default()
+    };
+    NodePolicy { retry: Some(retry), ..NodePolicy::default() }
+}
+
+#[test]
+fn the_limit_of_a_send_holds_for_all_attempts_each_of_which_has_its_time_out() {
+    let leaf = policy(NodePolicy { timeout: Some(ms(40)), ..retried() }, "leaf");
+    let (graph, script) = limited_send(leaf);
+    let mut driver =
+        TestDriver::new(&graph, script.never_ends("leaf"), json!({}), Limits::default());
     let fault = driver.fails();
     assert_eq!(driver.now, BEGIN + ms(100), "two attempts of 40 ms, and what is left");
     assert_eq!(fault.code.as_str(), "node_timeout");
     assert_eq!(fault.details["timeout"], 0.1);
     assert_eq!(driver.started.iter().filter(|node| node.starts_with("leaf")).count(), 3);
+}
+
+#[test]
+fn the_limit_of_a_send_holds_for_a_later_attempt_of_a_resumed_run() {
+    let (graph, script) = limited_send(policy(retried(), "leaf"));
+    let calls = script.clone().node("leaf", |call| {
+        if call.task.attempt == 1 {
+            return TaskOutcome::failed(fault(Category::ModelTransport));
+        }
+        let called = call.makes(&tool("one", &json!({})), |_| Ok(json!("done"))).unwrap();
+        call.done([("log", json!([called]))])
+    });
+    let mut driver = stored(&graph, calls);
+    driver.complete();
+    let is_call = |commit: &Commit<Value>| matches!(commit.change, CommitChange::Called(..));
+    let last = driver.commits.iter().rposition(is_call).unwrap();
+    let recovered = folded(&graph, &driver.commits[..=last]);
+    let mut resumed = TestDriver::resume(&graph, script.never_ends("leaf"), recovered);
+    let began = resumed.now;
+    assert_eq!(resumed.fails().code, FaultCode::NodeTimeout);
+    assert_eq!(resumed.now, began + ms(100));
+    assert_eq!(resumed.tasks[0].attempt, 2);
+}
+
+#[test]
+fn the_limit_of_a_send_is_the_deadline_of_what_is_inside_its_task() {
+    let inner = chain(&["deep"]).build().unwrap();
+    let (graph, script) = limited_send(nested("leaf", inner));
+    let mut driver = TestDriver::new(&graph, script, json!({}), Limits::default());
+    driver.complete();
+    assert_eq!(driver.tasks.last().unwrap().deadline, Some(BEGIN + ms(100)));
+}
+
+#[test]
+fn a_node_that_was_sent_to_with_a_later_limit_spends_its_own() {
+    let mut leaf = policy(retried(), "leaf");
+    leaf.policy.limits = wall(ms(60));
+    let (graph, script) = limited_send(leaf);
+    let mut driver =
+        TestDriver::new(&graph, script.never_ends("leaf"), json!({}), Limits::default());
+    assert_eq!(driver.ends(), Ending::Budget(BudgetDimension::WallTime));
+    assert_eq!(driver.now, BEGIN + ms(60));
 }
 
 #[test]
