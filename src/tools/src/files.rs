@@ -6,6 +6,7 @@ mod find;
 mod read;
 mod relative_path;
 mod root;
+mod write_lock;
 
 use std::sync::Arc;
 

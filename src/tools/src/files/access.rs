@@ -1,7 +1,7 @@
 //! What the settings allow below the root.
 
 use std::ops::ControlFlow;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::{Fault, FaultCode};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -9,6 +9,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use super::FilesSettings;
 use super::relative_path::RelativePath;
 use super::root::{Root, TEMPORARY_PREFIX, failure, text_name, too_large};
+use super::write_lock;
 
 /// The most entries that one call looks at.
 const MAX_VISITS: usize = 20_000;
@@ -22,8 +23,8 @@ pub(super) struct FolderAccess {
     max_files: Option<usize>,
     patterns: Option<GlobSet>,
     hidden: bool,
-    /// Held while a file is written: what there is counts until it is written.
-    writing: Mutex<()>,
+    /// Held while something is changed: what there is counts until then.
+    writing: Arc<Mutex<()>>,
 }
 
 /// What an entry of a folder is.
@@ -65,19 +66,20 @@ impl FolderAccess {
             [] => None,
             some => Some(glob_set(some, FaultCode::ToolSettingInvalid)?),
         };
+        let root = Root::open(&settings.root)?;
         Ok(Self {
-            root: Root::open(&settings.root)?,
+            writing: write_lock::of(root.host_path()),
+            root,
             max_file_size: settings.max_file_size,
             quota: settings.quota,
             max_files: settings.max_files,
             patterns,
             hidden: settings.hidden,
-            writing: Mutex::new(()),
         })
     }
 
-    /// Waits for the writes of others through these tools, and keeps further ones waiting.
-    pub(super) fn write_alone(&self) -> MutexGuard<'_, ()> {
+    /// Waits for the changes of others through tools of this folder, and keeps further ones waiting.
+    pub(super) fn change_alone(&self) -> MutexGuard<'_, ()> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

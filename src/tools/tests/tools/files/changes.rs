@@ -1,8 +1,10 @@
 //! Writing, moving and deleting, and the settings that forbid them.
 
 use std::fs;
+use std::sync::Arc;
 
 use antiphon_core::SideEffect;
+use antiphon_runtime::{CallContext, ManualClock, Tool};
 use antiphon_tools::files::{RelativePath, Root};
 use antiphon_tools::find;
 use futures_util::future::join_all;
@@ -152,6 +154,37 @@ async fn limits_hold_and_nothing_is_lost_while_many_write() {
     let added = join_all((0..20).map(|number| folder.call("append_file", line(number)))).await;
     assert!(added.iter().all(Result::is_ok), "{added:?}");
     assert_eq!(folder.content("log").lines().count(), 20);
+}
+
+#[tokio::test]
+async fn two_toolsets_of_one_folder_lose_nothing_of_each_other() {
+    let folder = Folder::with(&json!({}));
+    let other = find("files").unwrap().open(&json!({"root": folder.root(".")})).unwrap();
+    let append = |tools: &[Arc<dyn Tool>], number: usize| {
+        let tool = tools.iter().find(|tool| tool.spec().name == "append_file").cloned().unwrap();
+        let arguments = json!({"path": "log", "content": format!("{number}\n")});
+        async move { tool.call(arguments, &CallContext::new(Arc::new(ManualClock::default()))).await }
+    };
+    let both =
+        (0..40).map(|number| append(if number % 2 == 0 { &folder.tools } else { &other }, number));
+    let added = join_all(both).await;
+    assert!(added.iter().all(Result::is_ok), "{added:?}");
+    assert_eq!(folder.content("log").lines().count(), 40);
+}
+
+#[tokio::test]
+async fn a_file_that_is_moved_and_appended_to_is_not_in_both_places() {
+    for _ in 0..50 {
+        let folder = Folder::with(&json!({}));
+        folder.put("log", "old\n");
+        let moved = folder.call("move_file", json!({"from": "log", "to": "log.1"}));
+        let added = folder.call("append_file", json!({"path": "log", "content": "new\n"}));
+        let (moved, added) = tokio::join!(moved, added);
+        assert!(moved.is_ok() && added.is_ok(), "{moved:?} {added:?}");
+        let both =
+            folder.content("log.1") + &fs::read_to_string(folder.root("log")).unwrap_or_default();
+        assert_eq!(both, "old\nnew\n");
+    }
 }
 
 #[tokio::test]
