@@ -467,6 +467,32 @@ def test_functions_can_have_the_roles(shop: Path) -> None:
     assert seen["dialect"] == "SQLite"
 
 
+def test_a_database_that_is_lost_between_two_candidates_leaves_a_trace(shop: Path) -> None:
+    written = []
+
+    def write(_: dict[str, Any]) -> dict[str, Any]:
+        if written:
+            shop.unlink()
+            shop.mkdir()
+        written.append(1)
+        return {"sql": f"SELECT count(*) + 0 * {len(written)} AS n FROM orders"}
+
+    found = DataAnalyst(
+        scripted([]),
+        database=shop,
+        sandbox=False,
+        check_query=False,
+        compose_single=False,
+        candidate_queries=3,
+        sql_writer=write,
+        sql_answerer=lambda _: {"answer": "There are 3 orders."},
+        composer=lambda _: {"answer": "There are 3 orders."},
+    ).run("How many orders are there?")
+    assert found.answer == "There are 3 orders."
+    lost = [event for event in found.trace_events if event.event_type == "error"]
+    assert [event.data["type"] for event in lost] == ["DatabaseUnavailable"]
+
+
 RESUME = """
 import sys
 from antiphon.models import scripted

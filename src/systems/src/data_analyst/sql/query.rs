@@ -356,6 +356,7 @@ pub(super) fn reject(
     } else if work.candidates.is_empty() {
         work.error = Some(error);
     } else {
+        record_failure(cx, work, error, latency_ms);
         settle(cx, work);
     }
     Ok(())
@@ -368,13 +369,8 @@ pub(super) fn fail(
     error: AgentError,
     latency_ms: f64,
 ) {
+    record_failure(cx, work, error, latency_ms);
     let config = &cx.system().config;
-    let data = json!({
-        "attempt": work.attempts.len() + 1, "query": work.query, "error": error.message,
-        "type": error.kind,
-    });
-    work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Error, "attempt", data));
-    work.fail(error, latency_ms);
     let is_late = is_late(cx, work);
     let failures = work.attempts.iter().filter(|attempt| !attempt.success).count();
     let is_over = is_late || failures >= config.max_sql_attempts;
@@ -388,6 +384,21 @@ pub(super) fn fail(
         let error = AgentError::new(kind, last.message);
         work.error = Some(error.with("attempts", json!(work.attempts)));
     }
+}
+
+/// Puts a failed attempt into the trace and the attempts.
+fn record_failure(
+    cx: &NodeContext<DataAnalyst>,
+    work: &mut SqlWork,
+    error: AgentError,
+    latency_ms: f64,
+) {
+    let data = json!({
+        "attempt": work.attempts.len() + 1, "query": work.query, "error": error.message,
+        "type": error.kind,
+    });
+    work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Error, "attempt", data));
+    work.fail(error, latency_ms);
 }
 
 /// Where a query goes once it was written, checked or run.
