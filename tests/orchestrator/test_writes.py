@@ -104,6 +104,38 @@ def test_an_id_of_any_type_names_a_message() -> None:
     assert [one["content"] for one in result.messages] == ["q", "done"]
 
 
+def test_ids_of_different_types_name_different_messages() -> None:
+    said = [
+        {"role": "user", "content": text, "id": number}
+        for text, number in (("one", 1), ("true", True), ("text", "1"), ("uno", 1))
+    ]
+    result = Returns(lambda _, __: {"messages": said}).run("q")
+    assert [one["content"] for one in result.messages] == ["q", "uno", "true", "text"]
+
+
+class Nameless:
+    """A message whose id cannot be read."""
+
+    type = "ai"
+
+    def __init__(self, content: str) -> None:
+        self.content = content
+
+    @property
+    def id(self) -> str:
+        """Nothing."""
+        raise RuntimeError("no id yet")
+
+
+def test_a_message_whose_id_cannot_be_read_loses_no_other() -> None:
+    first = Returns(lambda _, __: {"messages": [Nameless("unnamed")]})
+    named = Returns(lambda _, __: {"messages": [{"role": "user", "content": "named", "id": "m"}]})
+    named.name = "named"
+    result = Orchestrator([first, named]).run("q")
+    contents = [one["content"] if isinstance(one, dict) else one.content for one in result.messages]
+    assert contents == ["q", "unnamed", "named"]
+
+
 def test_ids_that_are_given_twice_in_one_update_are_one_message() -> None:
     said = [{"role": "user", "content": text, "id": "m"} for text in ("one", "two")]
     result = Returns(lambda _, __: {"messages": said}).run("q")

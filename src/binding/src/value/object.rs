@@ -276,37 +276,60 @@ fn messages<'py>(
     new: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let list = list(new.py(), old)?;
+    let mut index = MessageIndex { list: &list, places: PyDict::new(new.py()), read: 0 };
     for message in new.cast::<PyList>()? {
-        match message_id(&message)? {
-            Some(id) => put_message(&list, &id, message)?,
+        let place = message_id(&message).map(|id| index.find(&id)).transpose()?.flatten();
+        match place {
+            Some(place) => list.set_item(place, message)?,
             None => list.append(message)?,
         }
     }
     Ok(list.into_any())
 }
 
-/// Replaces the first message that has this id, or adds one.
-fn put_message(
-    list: &Bound<'_, PyList>,
-    id: &Bound<'_, PyAny>,
-    message: Bound<'_, PyAny>,
-) -> PyResult<()> {
-    for (index, known) in list.iter().enumerate() {
-        if message_id(&known)?.is_some_and(|found| found.eq(id).unwrap_or(false)) {
-            return list.set_item(index, message);
-        }
-    }
-    list.append(message)
+/// Where the messages of a list are, by id. The list is read once, as far as needed.
+struct MessageIndex<'a, 'py> {
+    list: &'a Bound<'py, PyList>,
+    /// The first message of each id that is a text; others cannot always be keys.
+    places: Bound<'py, PyDict>,
+    read: usize,
 }
 
-/// The id of a message: an entry of a dict, an attribute of other objects.
-fn message_id<'py>(message: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+impl<'py> MessageIndex<'_, 'py> {
+    fn find(&mut self, id: &Bound<'py, PyAny>) -> PyResult<Option<usize>> {
+        if !id.is_exact_instance_of::<PyString>() {
+            let has_id = |message: &Bound<'_, PyAny>| {
+                message_id(message).is_some_and(|found| is_same_id(&found, id))
+            };
+            return Ok(self.list.iter().position(|message| has_id(&message)));
+        }
+        while self.read < self.list.len() {
+            if let Some(known) = message_id(&self.list.get_item(self.read)?)
+                && known.is_exact_instance_of::<PyString>()
+                && !self.places.contains(&known)?
+            {
+                self.places.set_item(known, self.read)?;
+            }
+            self.read += 1;
+        }
+        self.places.get_item(id)?.map(|place| place.extract()).transpose()
+    }
+}
+
+/// Whether two ids are of one type and equal: `1` and `True` are two ids, as in JSON.
+fn is_same_id(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
+    one.get_type().is(other.get_type()) && one.eq(other).unwrap_or(false)
+}
+
+/// The id of a message: an entry of a dict, an attribute of other objects. One that cannot be read
+/// is none, since a message is never lost for its id.
+fn message_id<'py>(message: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let name = intern!(message.py(), "id");
     let id = match message.cast::<PyDict>() {
-        Ok(fields) => fields.get_item(name)?,
-        Err(_) => message.getattr_opt(name)?,
+        Ok(fields) => fields.get_item(name),
+        Err(_) => message.getattr_opt(name),
     };
-    Ok(id.filter(|id| !id.is_none()))
+    id.ok().flatten().filter(|id| !id.is_none())
 }
 
 fn record<'py>(
