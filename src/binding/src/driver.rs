@@ -14,6 +14,7 @@ pub(crate) mod exit_gate;
 pub(crate) mod fork_fence;
 pub(crate) mod fork_guard;
 pub(crate) mod forks;
+pub(crate) mod lost_failure;
 pub(crate) mod mailbox;
 pub(crate) mod native;
 pub(crate) mod native_runtime;

@@ -9,13 +9,14 @@ use antiphon_core::task::{Failure, Task, TaskId, TaskOutcome};
 use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::Clock;
 use antiphon_stores::process;
-use pyo3::exceptions::PyBaseExceptionGroup;
+use pyo3::exceptions::{PyBaseExceptionGroup, PyException};
 use pyo3::intern;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
 use crate::driver::abandoned;
 use crate::driver::fork_guard;
+use crate::driver::lost_failure;
 use crate::driver::mailbox::{Answer, Mailbox};
 use crate::driver::native;
 use crate::driver::phase::RunPhase;
@@ -278,6 +279,7 @@ impl RunState {
         self.handles.remove(&id);
         let kind = self.agent_calls.remove(&id);
         let Some(engine) = self.engine(py, id.scope) else { return Ok(()) };
+        let was_raised = matches!(answer, Answer::Raised(_));
         let outcome = match answer {
             Answer::Native(outcome) => *outcome,
             Answer::Returned(value) if kind.is_some_and(|kind| kind != AgentCallKind::Close) => {
@@ -289,7 +291,9 @@ impl RunState {
                 }
             }
             Answer::Raised(error)
-                if kind == Some(AgentCallKind::Tool) && question_of(&error, py).is_none() =>
+                if kind == Some(AgentCallKind::Tool)
+                    && error.is_instance_of::<PyException>(py)
+                    && question_of(&error, py).is_none() =>
             {
                 agent::tool_failed(py, &error)
             }
@@ -308,8 +312,15 @@ impl RunState {
             }
             Answer::Raised(error) => self.failed(py, &engine, id, error),
         };
+        let is_awaited = self.machine.awaits(id);
+        if was_raised
+            && !is_awaited
+            && let Some(fault) = lost_failure::of(&outcome)
+        {
+            lost_failure::log(py, &self.machine.path(id).join(" > "), fault);
+        }
         let shown = self.stream.has(Mode::Updates) && !self.stream.wants_tasks();
-        if shown && self.machine.awaits(id) {
+        if shown && is_awaited {
             self.show_outcome(&engine, id, &outcome)?;
         }
         self.machine.resolve(id, outcome, self.now);
