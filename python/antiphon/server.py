@@ -25,7 +25,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from antiphon._serve.access import check_access, check_installed, invalid, listen
+from antiphon._serve.access import check_access, check_installed, invalid, listen, read_hosts
 from antiphon._serve.active_runs import ActiveRuns
 from antiphon._serve.application import RequestPolicy, application
 from antiphon._serve.runner import ServedRunner
@@ -78,8 +78,8 @@ def start(
         max_body: the most bytes of a request.
         timeout: the seconds that a run may take; then it is cancelled. Default: ten minutes.
         grace: the seconds that `RunServer.stop` gives runs to end.
-        keep_alive: the seconds of silence after which a stream of events gets a comment; a client
-            that reads nothing for twice as long is given up.
+        keep_alive: the seconds of silence after which a stream of events gets a comment; a
+            connection whose client reads nothing for twice as long is reset (on Linux).
 
     Raises:
         ValidationError: it cannot be served (``serve_target``), an option is invalid or a token
@@ -87,7 +87,8 @@ def start(
             (``server_runtime_missing``).
         StateError: the port is taken (``server_failed``).
     """
-    check_access(host, port, token, allowed_hosts)
+    check_access(host, port, token)
+    hosts = read_hosts(allowed_hosts)
     count = f"an integer from 1 to {LARGEST_COUNT:,}"
     for name, value, fits, expected in (
         ("max_runs", max_runs, is_count, count),
@@ -101,10 +102,11 @@ def start(
     check_installed()
     runner = ServedRunner(thing)
     limits = RequestPolicy(
-        hosts=(*_OWN, host, *allowed_hosts), token=token, max_body=max_body, keep_alive=keep_alive
+        hosts=(*_OWN, host, *hosts), token=token, max_body=max_body, keep_alive=keep_alive
     )
     runs = ActiveRuns(max_runs, timeout)
-    return RunServer(application(runner, runs, limits), runs, listen(host, port), grace)
+    listener = listen(host, port, 2 * keep_alive)
+    return RunServer(application(runner, runs, limits), runs, listener, grace)
 
 
 class RunServer:

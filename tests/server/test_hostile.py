@@ -77,6 +77,13 @@ def test_another_name_can_be_allowed() -> None:
         assert ask(running.url, "Ada", host="evil.example").status == 403
 
 
+@pytest.mark.parametrize("name", ["2001:db8::7", "[2001:DB8::7]", "DESK.example.com."])
+def test_a_name_is_compared_as_browsers_send_it(name: str) -> None:
+    sent = "[2001:db8::7]:8443" if ":" in name else "desk.example.com"
+    with server.start(Greeter(), allowed_hosts=(one for one in [name])) as running:
+        assert ask(running.url, "Ada", host=sent).status == 200
+
+
 def test_a_token_is_needed_and_appears_nowhere(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG), server.start(Greeter(), token=TOKEN) as running:
         right = ask(running.url, "Ada", authorization=f"Bearer {TOKEN}")

@@ -67,7 +67,11 @@ def test_health_tells_who_serves() -> None:
 
 def test_parts_of_a_question_reach_the_model() -> None:
     model = scripted(["A dot."])
-    image = {"type": "image", "base64": base64.b64encode(PIXEL).decode()}
+    image = {
+        "type": "image",
+        "base64": base64.b64encode(PIXEL).decode(),
+        "mime_type": "image/png",
+    }
     file = {"type": "file", "filename": "notes.txt", "text": "Ünicode"}
     data = {"type": "data", "value": {"rows": [1, 2]}}
     address = {"type": "image", "url": "https://example.com/a.png"}
@@ -114,6 +118,8 @@ def test_a_paused_run_is_resumed_with_an_answer() -> None:
         paused = ask(running.url, "greet me", "t")
         assert (paused.status, paused.body["outcome"]) == (200, "paused")
         assert paused.body["questions"][0]["value"] == "your name?"
+        other = ask(running.url, "greet somebody else", "t")
+        assert (other.status, other.code) == (409, "thread_paused")
         shown = send(running.url, "GET", "/threads/t").body
         assert (shown["outcome"], shown["questions"]) == ("paused", paused.body["questions"])
         key = paused.body["questions"][0]["id"]
@@ -260,6 +266,10 @@ def test_what_cannot_be_served_is_refused_at_the_start() -> None:
         {"allowed_hosts": "desk.example.com"},
         {"allowed_hosts": ["desk.example.com:8443"]},
         {"allowed_hosts": [1]},
+        {"allowed_hosts": ["*.example.com"]},
+        {"allowed_hosts": [" desk"]},
+        {"allowed_hosts": ["https://desk.example.com"]},
+        {"allowed_hosts": None},
         {"max_runs": 1.5},
         {"max_body": 2**40},
         {"max_runs": 0},

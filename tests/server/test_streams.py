@@ -107,8 +107,11 @@ def test_a_run_that_fails_ends_its_stream_with_an_error() -> None:
         server.start(Failing(checkpointer="memory:")) as running,
         events(running.url, "/runs", {"question": "RuntimeError", "thread": "t"}) as stream,
     ):
-        *_, last = stream
+        *seen, last = stream
     assert last.name == "error"
+    failed = [one.data["data"] for one in seen if one.data.get("kind") == "error"]
+    assert failed[0]["code"] == "node_failed"
+    assert "~inside" not in str(failed)
     assert last.data["error"]["code"] == "run_failed"
     assert last.data["thread"] == "t"
     assert "~inside" not in str(last.data)
@@ -133,6 +136,29 @@ def test_a_client_that_goes_away_cancels_its_run(
     assert [record for record in caplog.records if record.name == "antiphon.server"] == []
 
 
+class Unclean(Waiting):
+    """Fails to clean up when it is cancelled."""
+
+    async def act(self, state: Any, ctx: Any) -> str:
+        try:
+            return await super().act(state, ctx)
+        except asyncio.CancelledError as error:
+            raise RuntimeError("half of the order is booked") from error
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_a_failure_after_the_client_has_gone_is_logged(
+    accept: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    waiter = Unclean(name="desk")
+    with server.start(waiter, grace=0) as running:
+        connection = connect(running.url)
+        request(connection, "POST", "/runs", {"question": "a"}, accept=accept)
+        assert happens(lambda: waiter.started)
+        connection.close()
+        assert happens(lambda: "half of the order is booked" in caplog.text)
+
+
 class Talking(Agent):
     """Says something again and again, until it is cancelled."""
 
@@ -154,7 +180,8 @@ def test_a_client_that_never_reads_is_given_up() -> None:
         connection = connect(running.url)
         request(connection, "POST", "/runs", {"question": "Talk."}, accept="text/event-stream")
         assert happens(lambda: talker.ended)
-        assert happens(lambda: not running._uvicorn.server_state.tasks)
+        served = running._uvicorn.server_state
+        assert happens(lambda: not served.tasks and not served.connections)
         connection.close()
 
 

@@ -177,12 +177,12 @@ def refuse_system_options(options: argparse.Namespace, target: str, *names: str)
     Args:
         options: of the command.
         target: the object.
-        *names: the options. Default: documents, workspace and queue.
+        *names: the options. Default: documents, workspace, queue and its name.
 
     Raises:
         ValidationError: one is given (``input_invalid``).
     """
-    for name in names or ("docs", "workspace", "queue"):
+    for name in names or ("docs", "workspace", "queue", "queue-name"):
         if getattr(options, name.replace("-", "_")) not in (None, False):
             has, hint = _OWN[name]
             raise ValidationError(

@@ -12,7 +12,7 @@ from antiphon._cli.stop_signals import StopSignals
 from antiphon._cli.store import create_store
 from antiphon._cli.target import import_object
 from antiphon._cli.terminal import tell
-from antiphon._serve.access import check_access, check_installed
+from antiphon._serve.access import check_access, check_installed, read_hosts
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ def serve(options: argparse.Namespace) -> Exit:
     # What is cheap to know comes before a model is opened.
     token = _token(options.token_env)
     check_installed()
-    check_access(options.host, options.port, token, options.allow_host or ())
+    check_access(options.host, options.port, token)
+    read_hosts(options.allow_host or ())
     with _served(options) as thing:
         running = server.start(
             thing,

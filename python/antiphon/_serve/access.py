@@ -5,13 +5,16 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
 from antiphon.errors import StateError, ValidationError
 
 _TOKEN = re.compile(r"[!-~]{16,4096}")
+_NAME = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 _PORTS = range(65_536)
+_LONGEST_MS = 2**31 - 1
 
 
 def check_installed() -> None:
@@ -33,15 +36,21 @@ def check_installed() -> None:
     del starlette, uvicorn
 
 
-def listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int, stalled_s: float) -> socket.socket:
     """A socket that listens.
+
+    Args:
+        host: the address.
+        port: the port; 0 for any that is free.
+        stalled_s: seconds after which the system resets a connection whose other end takes nothing
+            of what is sent. Only Linux does.
 
     Raises:
         StateError: the port is taken, or the address is none (``server_failed``).
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=2048)
+        listener = socket.create_server(address[:2], family=family, backlog=2048)
     except (OSError, UnicodeError) as error:
         is_address = isinstance(error, socket.gaierror | UnicodeError)
         raise StateError(
@@ -50,10 +59,14 @@ def listen(host: str, port: int) -> socket.socket:
             code="server_failed",
             hint="check `--host`" if is_address else "choose another port",
         ) from error
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        stalled_ms = min(round(stalled_s * 1000), _LONGEST_MS)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, max(1, stalled_ms))
+    return listener
 
 
-def check_access(host: Any, port: Any, token: Any, allowed_hosts: Any = ()) -> None:
-    """Checks the address, the names and the token of a server.
+def check_access(host: Any, port: Any, token: Any) -> None:
+    """Checks the address and the token of a server.
 
     Raises:
         ValidationError: one is invalid, or the address needs a token
@@ -63,9 +76,6 @@ def check_access(host: Any, port: Any, token: Any, allowed_hosts: Any = ()) -> N
         raise invalid(f"`host` must be an address: {host!r}")
     if not isinstance(port, int) or isinstance(port, bool) or port not in _PORTS:
         raise invalid(f"`port` must be an integer from 0 to 65,535: {port!r}")
-    names = [] if isinstance(allowed_hosts, str) else list(allowed_hosts)
-    if isinstance(allowed_hosts, str) or not all(map(_is_name, names)):
-        raise invalid(f"`allowed_hosts` must be names of hosts without ports: {allowed_hosts!r}")
     if token is None and not _is_loopback(host):
         raise invalid(
             f"an address that others can reach needs a token: {host}",
@@ -76,8 +86,29 @@ def check_access(host: Any, port: Any, token: Any, allowed_hosts: Any = ()) -> N
         raise invalid("a token must be 16 visible ASCII characters or more, without spaces")
 
 
-def _is_name(host: Any) -> bool:
-    return isinstance(host, str) and host_of(f"//{host}") == bare(host)
+def read_hosts(names: Any) -> tuple[str, ...]:
+    """The names by which clients reach a server, as they are compared.
+
+    Raises:
+        ValidationError: one is no name or address of a host (``server_setting_invalid``).
+    """
+    found = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
+    for name in found:
+        if isinstance(names, str) or not _is_host(name):
+            raise invalid(
+                f"`allowed_hosts` must be names of hosts: {name!r}",
+                'name each in full, without scheme, port or `*`: `["desk.example.com"]`',
+            )
+    return tuple(bare(name) for name in found)
+
+
+def _is_host(name: Any) -> bool:
+    if not isinstance(name, str):
+        return False
+    try:
+        return bool(ipaddress.ip_address(name.strip("[]")))
+    except ValueError:
+        return _NAME.fullmatch(bare(name)) is not None
 
 
 def host_of(address: str) -> str | None:

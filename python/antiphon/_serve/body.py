@@ -20,7 +20,7 @@ _BODY_TIMEOUT_S = 30
 """Seconds that a body may take to arrive."""
 _PARTS = {
     "text": {"text"},
-    "image": {"url", "base64"},
+    "image": {"url", "base64", "mime_type"},
     "file": {"filename", "base64", "text", "mime_type"},
     "data": {"value"},
 }
@@ -112,6 +112,7 @@ def _part(given: Any) -> Any:
 
 
 def _image(given: dict[str, str]) -> Image:
+    # `mime_type` is what states and results have; the bytes tell it.
     url = given.get("url")
     if url is None:
         return Image(_bytes(given))

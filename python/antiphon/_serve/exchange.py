@@ -6,7 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from antiphon._serve.failure import reply_to
+from antiphon._serve.failure import reply_to, shown_event
 from antiphon._serve.reply import (
     KEEP_ALIVE,
     begin_events,
@@ -20,7 +20,7 @@ from antiphon.errors import BudgetError, RunCancelled
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from starlette.types import Message, Receive, Send
+    from starlette.types import Receive, Send
 
     from antiphon._serve.active_runs import ActiveRun
     from antiphon.event import Event
@@ -40,16 +40,15 @@ class RunExchange:
         receive: tells when the client has gone.
         send: sends the reply.
         thread: what keeps the run.
-        keep_alive: seconds of silence after which a stream gets a comment. A client that reads
-            nothing for twice as long is given up.
+        keep_alive: seconds of silence after which a stream gets a comment.
     """
 
     def __init__(self, receive: Receive, send: Send, thread: str | None, keep_alive: float) -> None:
         self._receive = receive
-        self._send_to_client = send
+        self._send = send
         self._thread = thread
         self._keep_alive = keep_alive
-        self._has_left = False
+        self._departure = RunCancelled("the client has gone away", code="run_cancelled")
         self._waiting = 0
 
     async def reply(self, begin: BeginRun) -> None:
@@ -72,7 +71,7 @@ class RunExchange:
         loop = asyncio.get_running_loop()
 
         def put(event: Event | None) -> None:
-            chunk = None if event is None else event_chunk("event", event.to_dict(), event.seq)
+            chunk = None if event is None else event_chunk("event", shown_event(event), event.seq)
             size = len(chunk or b"")
             if self._waiting + size > _MOST_WAITING:
                 run.end(_too_slow())
@@ -104,20 +103,11 @@ class RunExchange:
             except TimeoutError:
                 await send_chunk(self._send, KEEP_ALIVE)
 
-    async def _send(self, message: Message) -> None:
-        from starlette.requests import ClientDisconnect
-
-        try:
-            async with asyncio.timeout(2 * self._keep_alive):
-                await self._send_to_client(message)
-        except TimeoutError as error:
-            raise ClientDisconnect from error
-
     async def _conclude(self, run: ActiveRun) -> None:
         try:
             result = await run.result()
         except Exception as error:  # noqa: BLE001 - every failure has a reply
-            if self._has_left:
+            if error is self._departure:
                 return
             _, body, _ = reply_to(error)
             last = event_chunk("error", {**body, "thread": self._thread})
@@ -127,7 +117,7 @@ class RunExchange:
         await end_events(self._send)
 
     async def _fail(self, error: BaseException) -> None:
-        if self._has_left:
+        if error is self._departure:
             return
         status, body, headers = reply_to(error)
         # The thread of a request that was refused holds nothing of it.
@@ -148,8 +138,7 @@ class RunExchange:
         with suppress(OSError):
             while (await self._receive())["type"] != "http.disconnect":
                 pass
-        self._has_left = True
-        run.end(RunCancelled("the client has gone away", code="run_cancelled"))
+        run.end(self._departure)
 
 
 def _too_slow() -> BudgetError:

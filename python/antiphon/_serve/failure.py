@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from antiphon.errors import AntiphonError
 from antiphon.result import Result
+
+if TYPE_CHECKING:
+    from antiphon.event import Event
 
 _STATUS = {
     "request_unauthorized": 401,
@@ -37,6 +40,8 @@ _HEADERS = {
     401: {"WWW-Authenticate": "Bearer"},
     503: {"Retry-After": "1"},
 }
+_FAILURES = ("error", "retry")
+"""The kinds of events whose messages are for the log."""
 _log = logging.getLogger("antiphon.server")
 
 
@@ -60,6 +65,14 @@ def reply_to(error: BaseException) -> tuple[int, dict[str, Any], dict[str, str]]
 def body_of(code: str, message: str, hint: str | None) -> dict[str, Any]:
     """The body of a reply that tells a failure."""
     return {"error": {"code": code, "message": message, "hint": hint}}
+
+
+def shown_event(event: Event) -> dict[str, Any]:
+    """An event as clients read it: of a failure its code, and not what an exception says."""
+    shown = event.to_dict()
+    if event.kind in _FAILURES:
+        shown["data"] = {key: value for key, value in shown["data"].items() if key != "message"}
+    return shown
 
 
 def _status(error: BaseException) -> int | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._orchestrator.agent_spec import name_of
 from antiphon._thread_store import fresh_name, thread_name
 from antiphon.agent import Agent
-from antiphon.errors import ValidationError
+from antiphon.errors import StateError, ValidationError
 from antiphon.orchestrator import Orchestrator
 from antiphon.systems import System
 
@@ -78,9 +78,27 @@ class ServedRunner:
         return name
 
     async def ask(self, question: Any, thread: str | None, show: Show | None) -> RunResult:
-        """Runs it with a question."""
+        """Runs it with a question.
+
+        Raises:
+            StateError: the thread waits for an answer (``thread_paused``), which would be dropped.
+        """
+        if thread is not None and await self._is_paused(thread):
+            raise StateError(
+                f"the thread waits for an answer: {thread}",
+                code="thread_paused",
+                hint="answer with `POST /threads/{thread}/resume`, or use another thread",
+            )
         kept = {} if thread is None else {"thread": thread}
         return await _contained(self._thing.arun(question, **kept, watch=show))
+
+    async def _is_paused(self, thread: str) -> bool:
+        try:
+            return bool((await self.state(thread)).questions)
+        except StateError as error:
+            if error.code != "thread_empty":
+                raise
+            return False
 
     async def resume(self, thread: str, answers: tuple[Any, ...], show: Show | None) -> RunResult:
         """Resumes the run of a thread, with an answer or without."""
