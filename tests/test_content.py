@@ -112,6 +112,18 @@ def test_a_file_of_text_is_text_for_every_model_and_a_document_stays_a_file() ->
     ]
 
 
+def test_the_index_of_a_frame_in_a_question_is_sent_if_it_says_something() -> None:
+    sales = pd.DataFrame({"region": ["north", "south", "north"], "net": [10, 25, 30]})
+    model = models.scripted(["The north."])
+    frames = [sales.groupby("region").net.sum(), sales[sales.net > 10], sales.describe().head(2)]
+    Agent(model).run(["Which region sold most?", *frames])
+    grouped, filtered, described = (part["value"] for part in _sent(model)[1:])
+    assert grouped["columns"] == ["region", "net"]
+    assert grouped["rows"] == [["north", 40], ["south", 25]]
+    assert filtered["columns"] == ["region", "net"]
+    assert described["rows"][0][0] == "count"
+
+
 def test_a_data_frame_in_a_question_is_data_with_its_columns_and_first_rows() -> None:
     model = models.scripted(["ok"])
     Agent(model).run(["Sum up.", pd.DataFrame({"n": range(60)}), {"unit": "t"}])

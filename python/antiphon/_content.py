@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from antiphon._json_values import ROWS, encode_result, is_picture, is_series, is_table
+from antiphon._json_values import ROWS, encode_result, is_picture, is_series, is_table, with_index
 from antiphon.content import File, Image
 from antiphon.errors import StateError, ToolError, ValidationError
 
@@ -187,10 +187,10 @@ def _medium(kind: str, address: Any) -> dict[str, Any]:
 
 
 def _rows(frame: Any) -> dict[str, Any]:
-    """A data frame or series as data: its columns and its first rows."""
+    """A data frame or series as data: its index, its columns and its first rows."""
     if is_series(frame):
         frame = frame.to_frame()
-    shown = frame.head(ROWS)
+    shown = with_index(frame.head(ROWS))
     cells = shown.itertuples(index=False) if hasattr(shown, "itertuples") else shown.iter_rows()
     columns = [str(name) for name in shown.columns]
     rows = [[encode_result(cell) for cell in row] for row in cells]

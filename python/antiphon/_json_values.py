@@ -248,16 +248,13 @@ def is_picture(value: Any) -> bool:
 def table_text(frame: Any) -> str:
     """Return the size, column names and first rows of a data frame or series as text.
 
-    The cells of a line are separated by `` | ``. An index other than a range becomes the first
-    column.
+    The cells of a line are separated by `` | ``. An index that says more than a position becomes
+    the first columns.
     """
     if is_series(frame):
         frame = frame.to_frame()
     rows, columns = frame.shape
-    shown = frame.head(ROWS)
-    index = getattr(shown, "index", None)
-    if index is not None and type(index).__name__ != "RangeIndex":
-        shown = shown.reset_index()
+    shown = with_index(frame.head(ROWS))
     lines = [f"{rows} rows x {columns} columns"]
     lines.append(" | ".join(_table_cell(name) for name in shown.columns))
     cells = shown.itertuples(index=False) if hasattr(shown, "itertuples") else shown.iter_rows()
@@ -265,6 +262,17 @@ def table_text(frame: Any) -> str:
     if rows > ROWS:
         lines.append(f"... {rows - ROWS} more rows")
     return "\n".join(lines)
+
+
+def with_index(frame: Any) -> Any:
+    """The frame of pandas with its index as columns, if that says more than a position."""
+    index = getattr(frame, "index", None)
+    if index is None:
+        return frame
+    is_named = any(name is not None for name in index.names)
+    if is_named or index.inferred_type not in {"integer", "empty"}:
+        return frame.reset_index(allow_duplicates=True)
+    return frame
 
 
 def _table_cell(value: Any) -> str:

@@ -168,6 +168,15 @@ class Unanswered(Enum):
 UNANSWERED = Unanswered.UNANSWERED
 
 
+_AFTER_END = (
+    "to continue its conversation, ask another question in its thread: `run(question, thread=...)`"
+)
+_AFTER_FAILURE = (
+    "if the run failed over its last answer, discard that and be asked again: "
+    "`update(thread, {})`, then `resume(thread)`"
+)
+
+
 def answers_to(questions: Sequence[Question], given: Any, outcome: str | None) -> dict[str, Any]:
     """Answers by question id.
 
@@ -179,8 +188,7 @@ def answers_to(questions: Sequence[Question], given: Any, outcome: str | None) -
         raise ValidationError(
             f"the run is not waiting for an answer; its outcome is: {outcome}",
             code="answer_invalid",
-            hint="to continue its conversation, ask another question in its thread: "
-            "`run(question, thread=...)`",
+            hint=_AFTER_FAILURE if outcome == "error" else _AFTER_END,
         )
     ids = [question.id for question in questions]
     if isinstance(given, dict) and given and set(given) <= set(ids):
