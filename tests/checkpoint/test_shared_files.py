@@ -43,7 +43,7 @@ def threads_elsewhere(path: Path) -> int:
 @pytest.mark.skipif(sys.platform != "linux", reason="the locks are of Linux")
 def test_nothing_is_lost_when_another_copy_of_sqlite_closes_the_file(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
-    with SqliteSaver(path) as saver, SqliteSaver(path) as second:
+    with SqliteSaver.open(path) as saver, SqliteSaver.open(path) as second:
         Clerk(checkpointer=saver).run("q", thread="one")
         with closing(sqlite3.connect(path)) as peek:
             assert peek.execute(COUNT).fetchone() == (1,)
@@ -60,7 +60,7 @@ def test_nothing_is_lost_when_another_copy_of_sqlite_closes_the_file(tmp_path: P
 @pytest.mark.skipif(sys.platform != "linux", reason="the locks are of Linux")
 def test_the_log_is_deleted_once_nobody_has_the_file_open(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
-    with SqliteSaver(path) as first, SqliteSaver(path) as second:
+    with SqliteSaver.open(path) as first, SqliteSaver.open(path) as second:
         Clerk(checkpointer=first).run("q", thread="one")
         Clerk(checkpointer=second).run("q", thread="two")
         assert path.with_name("runs.db-wal").exists()

@@ -487,7 +487,7 @@ def test_a_database_that_is_lost_between_two_candidates_leaves_a_trace(shop: Pat
         sql_writer=write,
         sql_answerer=lambda _: {"answer": "There are 3 orders."},
         composer=lambda _: {"answer": "There are 3 orders."},
-    ).run("How many orders are there?")
+    ).run("How many orders are there?", trace=True)
     assert found.answer == "There are 3 orders."
     lost = [event for event in found.trace_events if event.event_type == "error"]
     assert [event.data["type"] for event in lost] == ["DatabaseUnavailable"]

@@ -95,7 +95,7 @@ class ServedRunner:
     async def _is_paused(self, thread: str) -> bool:
         try:
             return bool((await self.state(thread)).questions)
-        except StateError as error:
+        except ValidationError as error:
             if error.code != "thread_empty":
                 raise
             return False
