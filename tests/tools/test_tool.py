@@ -20,7 +20,9 @@ from langchain_core.tools import tool as langchain_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 import antiphon
+from antiphon import Agent
 from antiphon.errors import AntiphonError, ToolError, ValidationError
+from antiphon.models import scripted
 from antiphon.tools import FunctionTool, Tool, ToolContext, calculator, tool
 
 if TYPE_CHECKING:
@@ -707,3 +709,15 @@ def test_an_async_tool_is_not_called_where_nothing_can_await_it() -> None:
         return await made.call({"day": 2})
 
     assert asyncio.run(inside()) == "Lyon 2"
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
+def test_a_tool_that_ends_the_program_tells_the_model_nothing(kind: type[BaseException]) -> None:
+    @tool
+    def leave() -> str:
+        """Leave."""
+        raise kind("fatal")
+
+    model = scripted([{"tool_calls": [{"name": "leave", "arguments": {}}]}, "I left."])
+    with pytest.raises(kind, match="fatal"):
+        Agent(model, tools=[leave]).run("Leave.")

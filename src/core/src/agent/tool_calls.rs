@@ -208,6 +208,7 @@ impl Conversation {
                 arguments: parsed.value,
                 idempotency_key: self.key(position, call),
             })),
+            Err(_) if cut => denied(feedback::cut_off(&call.name)),
             Err(unreadable) => denied(feedback::bad_arguments(&call.name, &unreadable)),
         }
     }

@@ -12,7 +12,7 @@ use crate::approval::refusal;
 use crate::budget::BudgetCharge;
 use crate::command::Update;
 use crate::event::{EventKind, Level};
-use crate::fault::{Fault, FaultCode};
+use crate::fault::{Category, Fault, FaultCode};
 use crate::graph::NodeId;
 use crate::message::ToolCall;
 use crate::model::ModelReply;
@@ -156,6 +156,10 @@ impl<V: Value> Run<V> {
             // As an error for the model, the question would never be asked.
             (_, TaskOutcome::Ask(_) | TaskOutcome::Relay(..)) => {
                 self.set_result(scope, Err(question_misplaced()));
+            }
+            // A tool that ends the program tells the model nothing.
+            (_, TaskOutcome::Failed(failure)) if failure.fault.category == Category::Cancelled => {
+                self.set_result(scope, Err(failure.fault));
             }
             (CallKind::Tool(position), outcome) => {
                 let outcome = match outcome {
