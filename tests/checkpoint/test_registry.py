@@ -20,6 +20,7 @@ from typing import (
 
 import pydantic
 import pytest
+import typing_extensions
 
 from antiphon._serialization.registry import registry_for
 from antiphon._serialization.type_hints import types_in
@@ -155,6 +156,15 @@ def test_a_schema_mentions_types_inside_types() -> None:
     found = set(types_in(State)[0])
     assert {Colour, Level, Rights, Mode, Point, Line, Pair, Card, Box[Rights]} <= found
     assert Line in types_in(list[UserId])[0]
+
+
+def test_types_behind_aliases_are_found() -> None:
+    named = typing_extensions.TypeAliasType("named", "dict[str, Line]")
+    listed = typing_extensions.TypeAliasType("listed", list[tuple[T, Line]], type_params=(T,))
+    lost = typing_extensions.TypeAliasType("lost", "list[NotDefined]")  # type: ignore[name-defined]  # noqa: F821
+    assert Line in types_in(list[named])[0]
+    assert {Line, Colour} <= set(types_in(listed[Colour])[0])
+    assert types_in(lost) == ([], False)
 
 
 def test_a_schema_is_settled_if_no_hint_is_a_text() -> None:

@@ -22,6 +22,7 @@ from typing import (  # noqa: UP035 - `List` of older code
 from uuid import UUID
 
 import pytest
+import typing_extensions
 
 from antiphon import Agent, AgentContext, Orchestrator
 from antiphon.errors import StateError, ValidationError
@@ -212,15 +213,9 @@ class Grid(list[list[T]], Generic[T]):
     """A list of rows."""
 
 
-class TypeAliasType:
-    """What ``type Json = list[Json] | int`` makes, with Python 3.12."""
-
-    @property
-    def __value__(self) -> Any:
-        return list[Json] | int
-
-
-Json: Any = TypeAliasType()
+Json: Any = typing_extensions.TypeAliasType("Json", "list[Json] | int")
+Pairs: Any = typing_extensions.TypeAliasType("Pairs", list[tuple[T, T]], type_params=(T,))  # type: ignore[arg-type]
+Lost: Any = typing_extensions.TypeAliasType("Lost", "list[NotDefined]")  # noqa: F821
 
 
 class Four(TypedDict, total=False):
@@ -256,6 +251,8 @@ class Nested(TypedDict, total=False):
     square: Grid[int]
     positive: Positive
     json: Json
+    pairs: Pairs[int]
+    lost: Lost
     default: defaultdict[str, int]
 
 
@@ -285,6 +282,10 @@ class Nested(TypedDict, total=False):
         ({"point": (1, 2)}, "the key `point` must be Point: tuple"),
         ({"positive": "x"}, "the key `positive` must be int: 'x'"),
         ({"json": [1, ["x"]]}, "item 0 of item 1 of the key `json` must be list or int: 'x'"),
+        (
+            {"pairs": [(1, 2), (3, "x")]},
+            "item 1 of item 1 of the key `pairs` must be int: 'x'",
+        ),
         ({"default": defaultdict(None, a="x")}, "entry 'a' of the key `default` must be int: 'x'"),
     ],
 )
@@ -317,6 +318,8 @@ def test_what_stands_inside_of_a_value_is_checked(update: Any, naming: str) -> N
         {"square": Grid([[1]])},
         {"positive": 1},
         {"json": [1, [2, [3]]]},
+        {"pairs": [(1, 2)]},
+        {"lost": [object()]},
     ],
 )
 def test_values_that_fit_their_hints_are_taken(update: Any) -> None:

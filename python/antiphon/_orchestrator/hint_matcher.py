@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from antiphon._antiphon import PieceRedactor
+from antiphon._schema.hints import is_alias, type_behind
 from antiphon._state_schema import is_model
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def matcher_of(hint: Any, *, is_partial: bool = False) -> Matcher | None:
         is_partial: whether the value itself may lack fields: others are merged with it.
     """
     hint = _plain(hint)
-    if type(hint).__name__ == "TypeAliasType":
+    if is_alias(hint):
         return _Alias(hint, is_partial=is_partial)
     if is_union(hint):
         options = [matcher_of(part, is_partial=is_partial) for part in typing.get_args(hint)]
@@ -109,7 +110,7 @@ def _plain(hint: Any) -> Any:
     """The type that a ``NewType`` stands for, without the metadata of ``Annotated``."""
     while True:
         if isinstance(hint, typing.NewType):
-            hint = hint.__supertype__
+            hint = type_behind(hint)
         elif hasattr(hint, "__metadata__"):
             hint = hint.__origin__
         elif _qualifier(hint):
@@ -211,7 +212,7 @@ class _Alias:
 
     def mismatch(self, value: Any, depth: int = 0) -> Mismatch | None:
         if not self._is_read:
-            self._inner = matcher_of(self._alias.__value__, is_partial=self._is_partial)
+            self._inner = _behind(self._alias, is_partial=self._is_partial)
             self._is_read = True
         if self._inner is None or depth > _DEEPEST:
             return None
@@ -254,6 +255,13 @@ def _part_check(hint: Any, *, is_partial: bool) -> _PartCheck | None:
     if keys is None or not issubclass(kind, collections.abc.Collection):
         return None
     return _Elements(keys)
+
+
+def _behind(alias: Any, *, is_partial: bool) -> Matcher | None:
+    try:
+        return matcher_of(type_behind(alias), is_partial=is_partial)
+    except NameError:  # a name that is known only to the function that declares the alias
+        return None
 
 
 def _is_unpacked(argument: Any) -> bool:

@@ -150,6 +150,27 @@ def substitute(tp: Any, filled: Mapping[Any, Any]) -> Any:
     return tp[tuple(filled.get(one, one) for one in open_ones)]
 
 
+def is_alias(tp: Any) -> bool:
+    """Whether a hint is an alias of a ``type`` statement, with or without arguments."""
+    # `typing_extensions` has a class of its own, whose instances are such aliases too.
+    return type(typing.get_origin(tp) or tp).__name__ == "TypeAliasType"
+
+
+def type_behind(tp: Any) -> Any:
+    """Return what a `NewType` or an alias stands for; any other hint as it is.
+
+    Raises:
+        NameError: the alias names a type that is not defined.
+    """
+    if isinstance(tp, typing.NewType):
+        return tp.__supertype__
+    if not is_alias(tp):
+        return tp
+    alias = typing.get_origin(tp) or tp
+    value = resolve(alias.__value__, alias.__module__, {alias.__name__: alias})
+    return substitute(value, dict(zip(alias.__type_params__, typing.get_args(tp), strict=False)))
+
+
 def fillings(cls: Any, args: tuple[Any, ...]) -> dict[Any, dict[Any, Any]]:
     """Return the values of the type variables, for a generic class and each of its bases."""
     own = dict(zip(getattr(cls, "__parameters__", ()), args, strict=False))

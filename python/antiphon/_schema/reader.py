@@ -11,7 +11,7 @@ from antiphon._json_values import codes_of, encode_or
 from antiphon._schema.choice import Choice, Union, literal
 from antiphon._schema.collection import ARRAYS, MAPPINGS, SETS, Array, Table, TupleShape
 from antiphon._schema.definitions import Definitions
-from antiphon._schema.hints import bound_of, is_variable, resolve, substitute, unwrap
+from antiphon._schema.hints import bound_of, is_alias, is_variable, type_behind, unwrap
 from antiphon._schema.pydantic_shape import PydanticShape, is_pydantic
 from antiphon._schema.record import MISSING, NO_DEFAULT, Declaration, Field, Record, layout_of
 from antiphon._schema.scalar import Primitive, primitive, scalar
@@ -94,8 +94,8 @@ class Reader:
             return Array(AnyShape(), tuple) if bare else self._tuple(args, where)
         if origin in ARRAYS or origin in SETS or origin in MAPPINGS:
             return self._container(origin, args, where)
-        if _is_type_alias(origin):
-            return self._alias_value(origin, args, where)
+        if is_alias(tp):
+            return self._alias_value(tp, where)
         if is_pydantic(origin):
             return self._pydantic(tp, where)
         return self._record(origin, args, where)
@@ -146,20 +146,18 @@ class Reader:
             return self.read(bound_of(tp), where)
         if tp is typing.LiteralString:
             return primitive(str)
-        if (inner := getattr(tp, "__supertype__", None)) is not None:
-            return self.read(inner, where)
-        if _is_type_alias(tp):
-            return self._alias_value(tp, (), where)
-        return None
+        if is_alias(tp):
+            return self._alias_value(tp, where)
+        inner = type_behind(tp)
+        return None if inner is tp else self.read(inner, where)
 
-    def _alias_value(self, alias: Any, args: tuple[Any, ...], where: str) -> Shape:
+    def _alias_value(self, tp: Any, where: str) -> Shape:
         """Read the value of a ``type`` statement, which may contain itself."""
-        key = _key(alias, args)
+        alias = typing.get_origin(tp) or tp
+        key = _key(alias, typing.get_args(tp))
         if key not in self._named:
             named = self._name(alias.__name__, key, where)
-            value = resolve(alias.__value__, alias.__module__, {alias.__name__: alias})
-            filled = dict(zip(alias.__type_params__, args, strict=False))
-            named.inner = self.read(substitute(value, filled), where)
+            named.inner = self.read(type_behind(tp), where)
             self._depth -= 1
         return self._named[key]
 
@@ -200,10 +198,6 @@ def _or_null(shape: Shape) -> Shape:
 
 def _is_null(shape: Shape) -> bool:
     return isinstance(shape, Primitive) and shape.type == "null"
-
-
-def _is_type_alias(tp: Any) -> bool:
-    return type(tp).__name__ == "TypeAliasType"
 
 
 def _unsupported(tp: Any, where: str, reason: str = "") -> ValidationError:

@@ -7,6 +7,8 @@ import sys
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from antiphon._schema.hints import type_behind
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -33,6 +35,10 @@ def types_in(hint: Any) -> tuple[list[type], bool]:
             waiting.extend(hints)
             settled = settled and are_all
         waiting.extend(_parts(hint))
+        try:
+            waiting.append(type_behind(hint))
+        except Exception:  # noqa: BLE001 - evaluating an alias can raise anything
+            settled = False
     return list(found), settled
 
 
@@ -49,9 +55,6 @@ def _parts(hint: Any) -> Iterator[Any]:
         yield from arguments[:1] if hasattr(hint, "__metadata__") else _flat(arguments)
     if isinstance(hint, TypeVar):
         yield from (hint.__bound__, *hint.__constraints__)
-    for inside in ("__supertype__", "__value__"):  # of a `NewType`, of a `type` statement
-        if not isinstance(hint, type) and hasattr(hint, inside):
-            yield getattr(hint, inside)
 
 
 def _flat(arguments: tuple[Any, ...]) -> Iterator[Any]:
