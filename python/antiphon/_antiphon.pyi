@@ -238,6 +238,11 @@ class Context:
         nobody knows what came of it; of `replay_diverged` if the node does something else than
         it had; and as `request`.
         """
+    def budget_left(self, /) -> dict[Any, Any]:
+        """
+        What the budgets around the node leave in calls, tokens and retries, by the names of
+        `Limits`.
+        """
     def charge(self, /, input_tokens: int, output_tokens: int) -> None:
         """
         Counts what a call of a model cost against the budgets.

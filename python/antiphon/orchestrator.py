@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias
 from antiphon._antiphon import Limits, StreamOptions, enclosing_context
 from antiphon._orchestrator.assemble import Settings, assemble
 from antiphon._orchestrator.declaration import TeamBase
-from antiphon._orchestrator.nested import tightest
 from antiphon._orchestrator.options import (
+    UNSET,
     read_budget,
     read_count,
     read_on_error,
@@ -19,6 +19,7 @@ from antiphon._orchestrator.options import (
 from antiphon._orchestrator.outcome import finish, is_limit, name_agent
 from antiphon._orchestrator.resume import ResumableRuns
 from antiphon._orchestrator.stream import AsyncStream, Stream
+from antiphon._orchestrator.nested import tightest
 from antiphon._orchestrator.team_prompts import TeamPrompts
 from antiphon._orchestrator.updates import entry, turn
 from antiphon._pause import relay_questions
@@ -330,11 +331,18 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
         return [self._ready(*pair) for pair in zip(asked, names, strict=True)]
 
     async def run_part(
-        self, question: Any, left: Budget, show: Callable[[Event], object], *, watched: bool
+        self,
+        question: Any,
+        left: Budget,
+        show: Callable[[Event], object],
+        *,
+        watched: bool,
+        context: Any = UNSET,
     ) -> Result:
-        """Runs the team as a part of another's run; see `TeamBase`."""
+        """Runs the team as a part of another run; see `TeamBase`."""
         first = entry(question, self._built.state)
-        run = self._launch(first, None, watched=watched, left=left)
+        own = {} if context is UNSET else {"outer": None, "context": context}
+        run = self._launch(first, None, watched=watched, left=left, **own)
         return await run_async(self._drive(run, show=show))
 
     def _launch(
@@ -346,9 +354,10 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
         watched: bool = False,
         run_id: str | None = None,
         left: Budget | None = None,
+        outer: Any = UNSET,
     ) -> Run:
         limits = tightest(self._budget, left)
-        outer = enclosing_context()
+        outer = enclosing_context() if outer is UNSET else outer
         registry = None
         if outer is not None:
             context = outer.context if context is None else context

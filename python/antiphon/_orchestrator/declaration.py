@@ -51,15 +51,24 @@ class TeamBase(ABC):
 
     @abstractmethod
     async def run_part(
-        self, question: Any, left: Budget, show: Callable[[Event], object], *, watched: bool
+        self,
+        question: Any,
+        left: Budget,
+        show: Callable[[Event], object],
+        *,
+        watched: bool,
+        context: Any = UNSET,
     ) -> Result:
-        """Runs the team as a part of another's run.
+        """Runs the team as a part of another run.
 
         Args:
             question: as for `Orchestrator.run`.
             left: what is left of the budget of the other run.
             show: receives the events: as they happen if `watched`, else at the end.
             watched: whether somebody watches the other run.
+            context: what the caller of a system passed that has the team in a role. Default: the
+                team works for the node of the caller, in whose run it is stored and whose context
+                it has.
         """
 
 

@@ -110,8 +110,17 @@ def event_relay(ctx: RunContext[Any]) -> Callable[[Event], object]:
 
 def charge(ctx: RunContext[Any], usage: Usage) -> None:
     """Counts what a team within the team has spent."""
-    engine = ctx._ctx  # noqa: SLF001 - agents have no use for it
-    engine.charge(usage.input_tokens, usage.output_tokens)
+    count_usage(ctx._ctx, usage)  # noqa: SLF001 - agents have no use for it
+
+
+def count_usage(engine: Context, usage: Usage) -> None:
+    """Counts what a run within a node or a role has spent.
+
+    Raises:
+        BudgetError: it is more than was left (``budget_exhausted``).
+    """
+    # Tokens come last: those of a run's last call may exceed the limit, as those of any call.
     for kind, count in (("model", usage.model_calls), ("tool", usage.tool_calls)):
         for _ in range(count):
             engine.request(kind)
+    engine.charge(usage.input_tokens, usage.output_tokens)

@@ -39,7 +39,7 @@ class CallerContext:
         context: what the caller passed as ``context=``. Default: nothing.
     """
 
-    __slots__ = ("_loop", "_variables", "context", "thread")
+    __slots__ = ("_loop", "_variables", "context", "models", "thread")
 
     def __init__(
         self,
@@ -50,6 +50,8 @@ class CallerContext:
     ) -> None:
         self.thread = thread
         self.context = context
+        self.models: list[str] = []
+        """The models of systems that have answered in roles."""
         self._loop = loop
         self._variables = copy_context()
 

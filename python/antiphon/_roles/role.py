@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command, Send
 from antiphon._json_values import encode_result
 from antiphon._model.adapters import is_chat_model
 from antiphon._orchestrator.agent_spec import read_spec, required_arguments
-from antiphon._orchestrator.declaration import AgentDeclaration, is_agent
+from antiphon._orchestrator.declaration import AgentDeclaration, TeamBase, is_agent
 from antiphon._orchestrator.flow import member
-from antiphon._orchestrator.state import fields_of, is_record
 from antiphon._roles.callbacks import as_tools, model_adapter
 from antiphon._roles.context import RoleContext
+from antiphon._roles.reply import misfit, read_reply
+from antiphon._roles.system_role import SystemBase, SystemRole
 from antiphon._tool.approval import refuse_persons
-from antiphon.errors import ModelOutputError, StateError, ToolError, ValidationError
+from antiphon.errors import StateError, ValidationError
 from antiphon.models import Model
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Context
     from antiphon._orchestrator.agent_spec import Spec
+    from antiphon._roles.spec import RoleSpec
     from antiphon.tools import Tool
 
 _REFUSED = {
@@ -34,39 +35,30 @@ _REFUSED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RoleSpec:
-    """A role of a system.
-
-    Attributes:
-        name: the name.
-        replies: the fields of a reply; a bare text is the first one.
-        speaks: whether a reply may be a bare text, with the other fields left empty.
-        view: makes the state for an agent's ``act`` from the engine's brief.
-    """
-
-    name: str
-    replies: tuple[str, ...]
-    speaks: bool
-    view: Callable[[dict[str, Any]], dict[str, Any]]
-
-
 def as_role(spec: RoleSpec, given: Any) -> dict[str, Any]:
-    """An agent, a model, or a function of the brief (and the context), as the engine takes it.
+    """What fills a role, as the engine takes it.
+
+    Args:
+        spec: the role.
+        given: an agent, a model, a function of the brief (and the context), a team, or another
+            system.
 
     Raises:
-        ValidationError: it is none of these (``role_invalid``), the agent has an option that a
-            role does not take (``role_invalid``), or as `antiphon.models.get`.
+        ValidationError: it is none of these, the agent has an option that a role does not take,
+            or the system has not the fields of the reply (``role_invalid``); or as
+            `antiphon.models.get`.
         AuthError: as `antiphon.models.get`.
     """
     if is_agent(given):
         return _agent_role(spec, member(given))
     if isinstance(given, str | list | Model) or is_chat_model(given):
         return {"model": model_adapter(given, f"the {spec.name}")}
+    if isinstance(given, TeamBase | SystemBase):
+        return {"act": SystemRole(spec, given)}
     if callable(given) and not isinstance(given, type):
         return {"act": _acting(spec, given)}
     raise ValidationError(
-        f"the {spec.name} must be an agent, a model's name, a model or a function: "
+        f"the {spec.name} must be an agent, a model's name, a model, a function or a system: "
         f"{type(given).__name__}",
         code="role_invalid",
         details={"role": spec.name},
@@ -177,43 +169,15 @@ class _AgentAct:
                 details={"role": role.name},
                 hint=self._hint(),
             )
-        if isinstance(reply, str) and role.speaks:
-            return {**dict.fromkeys(role.replies, ""), role.replies[0]: reply}
-        if not is_record(reply):
-            raise self._misfit("should be a dict or another record but is", type(reply).__name__)
-        return self._fitting({key: self._encode(key, one) for key, one in _fields(reply).items()})
-
-    def _fitting(self, plain: dict[str, Any]) -> dict[str, Any]:
-        """The reply itself, if the agent's own ``output`` takes it."""
+        plain = read_reply(role, reply, self._hint())
         if self._spec.output is not None:
             try:
                 self._spec.output.construct(plain)
             except ValidationError as error:
                 complaint = "does not fit the `output` of its agent"
-                raise self._misfit(complaint, error.message) from error
+                raise misfit(role, complaint, error.message, self._hint()) from error
         return plain
-
-    def _encode(self, key: str, value: Any) -> Any:
-        try:
-            return encode_result(value)
-        except ToolError:
-            kind = type(value).__name__
-            raise self._misfit(f"has something as `{key}` that JSON lacks", kind, key) from None
-
-    def _misfit(self, complaint: str, found: str, field: str = "") -> ModelOutputError:
-        return ModelOutputError(
-            f"the reply of the {self._role.name} {complaint}: {found}",
-            code="role_reply_invalid",
-            details={"role": self._role.name, "field": field},
-            hint=self._hint(),
-        )
 
     def _hint(self) -> str:
         fields = ", ".join(f"`{field}`" for field in self._role.replies)
         return f"`act` of agent `{self._spec.name}` returns a dict with {fields}"
-
-
-def _fields(reply: Any) -> dict[str, Any]:
-    """All fields of a record; of a pydantic model those too that were left at their defaults."""
-    names = getattr(type(reply), "model_fields", None)
-    return fields_of(reply) if names is None else {name: getattr(reply, name) for name in names}

@@ -74,7 +74,13 @@ def _work(target: str, known: dict[str, Any]) -> str:
 
 
 ROLE_SPECS = {
-    role: RoleSpec(role, replies, role in _SPEAKING, partial(brief_view, role, minimal=False))
+    role: RoleSpec(
+        role,
+        replies,
+        role in _SPEAKING,
+        partial(brief_view, role, minimal=False),
+        unanswered={"known": False} if role == "expert" else {},
+    )
     for role, replies in _REPLIES.items()
 }
 """The roles, by name."""

@@ -6,8 +6,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import systems
-from antiphon._orchestrator.declaration import is_agent
-from antiphon._roles import RoleSpec, as_role, as_tools, tools_in
+from antiphon._orchestrator.declaration import TeamBase, is_agent
+from antiphon._roles import RoleSpec, SystemBase, as_role, as_tools, tools_in
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -72,9 +72,10 @@ def check_settings(system: str, given: Iterable[str], arguments: Iterable[str]) 
 
 def model_of_all(given: Any) -> dict[str, Any]:
     """The implementation of the roles that are not named."""
-    if is_agent(given):
+    if is_agent(given) or isinstance(given, TeamBase | SystemBase):
+        kind = "an agent" if is_agent(given) else "a system"
         raise ValidationError(
-            f"an agent cannot have all roles: {given!r}",
+            f"{kind} cannot have all roles: {given!r}",
             code="role_invalid",
             hint="name the role: `ReviewLoop(critic=MyCritic())`",
         )

@@ -7,12 +7,13 @@ from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from antiphon._antiphon import NativeSystem, enclosing_context
+from antiphon._antiphon import NativeSystem, enclosing_context, systems
 from antiphon._batch import gather
 from antiphon._event_loop import run_blocking
 from antiphon._orchestrator.options import read_budget, read_count
+from antiphon._orchestrator.nested import tightest
 from antiphon._replaced_prompts import read_prompts
-from antiphon._roles import CallerContext, as_role
+from antiphon._roles import CallerContext, SystemBase, as_role
 from antiphon._sync_async import Operation, Routine, run_async, run_sync
 from antiphon._tool.context import check_context
 from antiphon._tool.lifespan import Lifespans
@@ -44,14 +45,14 @@ if TYPE_CHECKING:
     from antiphon.budget import Budget
     from antiphon.event import Event
 
-    _Show = Callable[[Event], None]
+    _Show = Callable[[Event], object]
 
 __all__ = ["System"]
 
 _R = TypeVar("_R", bound=SystemResult)
 
 
-class System(Batches[_R], SystemThreads, Generic[_R]):
+class System(Batches[_R], SystemThreads, SystemBase, Generic[_R]):
     """A ready system: a native graph of agents that answers questions.
 
     A subclass names the system and its result, and gives `run`, `arun`, `stream` and `astream`
@@ -324,6 +325,34 @@ class System(Batches[_R], SystemThreads, Generic[_R]):
         return f"{type(self).__name__}()"
 
     @property
+    def result_fields(self) -> frozenset[str]:
+        """The names of the fields of its results, as its schema has them."""
+        (schema,) = (one["output_schema"] for one in systems() if one["name"] == self.name)
+        return frozenset(schema["properties"])
+
+    async def run_part(
+        self,
+        question: str,
+        left: Budget,
+        show: Callable[[Event], object],
+        *,
+        watched: bool,
+        context: Any,
+    ) -> _R:
+        """Answers a question as a part of another question; see `SystemBase`."""
+        put = {
+            **self._input(read_question(question)),
+            **self._call_options(asyncio.get_running_loop()),
+            "context": context,
+            "limits": tightest(self._budget, left),
+        }
+        result = await self._await(put, show if watched else None)
+        if not watched:
+            for event in result.events:
+                show(event)
+        return result
+
+    @property
     def _limits(self) -> dict[str, Any] | None:
         """What one question may spend, beside the settings."""
         return None if self._budget is None else self._budget.limits()
@@ -396,7 +425,7 @@ class System(Batches[_R], SystemThreads, Generic[_R]):
             return native
 
         native = run_sync(self._lifespans(options).around(ask()))
-        return self._result_of(native, put)
+        return self._result_of(_with_models(native, options), put)
 
     def _lifespans(self, options: Mapping[str, Any]) -> Lifespans:
         tools = (tool for own in self._tools.values() for tool in own)
@@ -418,7 +447,7 @@ class System(Batches[_R], SystemThreads, Generic[_R]):
             return native
 
         native = await run_async(self._lifespans(options).around(ask()))
-        return self._result_of(native, put)
+        return self._result_of(_with_models(native, options), put)
 
     def _options(
         self, loop: asyncio.AbstractEventLoop | None, put: Mapping[str, Any], show: _Show | None
@@ -429,7 +458,7 @@ class System(Batches[_R], SystemThreads, Generic[_R]):
         for role, tools in self._tools.items():
             check_context(tools, context, role)
         about = CallerContext(loop, thread_of(put), context=context)
-        return {**options, "limits": self._limits, "watch": show, "user_context": about}
+        return {"limits": self._limits, **options, "watch": show, "user_context": about}
 
     def _result_of(self, native: dict[str, Any], put: dict[str, Any]) -> _R:
         result: Any = self._result.of({**native, "thread": thread_of(put)})
@@ -447,6 +476,12 @@ def _both(watcher: Watcher | None, show: _Show) -> _Show:
         show(event)
 
     return pass_on
+
+
+def _with_models(native: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The result with the models of the systems that have answered in roles."""
+    about: CallerContext = options["user_context"]
+    return {**native, "models": list(dict.fromkeys([*native["models"], *about.models]))}
 
 
 def _inherited(context: Any) -> Any:

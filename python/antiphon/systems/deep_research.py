@@ -68,6 +68,7 @@ _REPLIES: Mapping[str, tuple[str, ...]] = {
     "entailment_judge": ("scores",),
     "reviser": ("sentence",),
 }
+_SPEAKING = {"synthesiser", "responder"}
 
 
 class DeepResearchSettings(TypedDict, total=False):
@@ -180,7 +181,8 @@ class DeepResearch(System[DeepResearchResult]):
     _result = DeepResearchResult
     progress_reporter = ResearchProgress
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
-        role: RoleSpec(role, replies, speaks=False, view=dict) for role, replies in _REPLIES.items()
+        role: RoleSpec(role, replies, speaks=role in _SPEAKING, view=dict)
+        for role, replies in _REPLIES.items()
     }
 
     def __init__(

@@ -183,15 +183,15 @@ class PlanExecute(System[PlanExecuteResult]):
     progress_reporter = _PlanProgress
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
         "planner": RoleSpec("planner", ("stages",), speaks=False, view=dict),
-        "step_executor": RoleSpec("step_executor", ("text",), speaks=False, view=dict),
-        "summariser": RoleSpec("summariser", ("summary",), speaks=False, view=dict),
+        "step_executor": RoleSpec("step_executor", ("text",), speaks=True, view=dict),
+        "summariser": RoleSpec("summariser", ("summary",), speaks=True, view=dict),
         "context_keeper": RoleSpec(
             "context_keeper",
             ("updatedSummaryOfProgress", "updatedNextObjective"),
             speaks=False,
             view=dict,
         ),
-        "synthesiser": RoleSpec("synthesiser", ("answer",), speaks=False, view=dict),
+        "synthesiser": RoleSpec("synthesiser", ("answer",), speaks=True, view=dict),
     }
 
     def __init__(

@@ -82,7 +82,10 @@ class SystemResult(RunResult):
         """The result as the engine has it, in Python's own types."""
         given = {one.name: native[one.name] for one in _public(cls) if one.name in native}
         fault = given["error"]
-        given["error"] = None if fault is None else _error(fault, native["raised"])
+        error = given["error"] = None if fault is None else _error(fault, native["raised"])
+        if given["outcome"] == "budget" and given["reason"] is None and error is not None:
+            # An exception of a role's code has its details with it, and not in the engine.
+            given["reason"] = error.details.get("dimension")
         given["questions"] = tuple(map(_question, given["questions"]))
         given["models"] = tuple(given["models"])
         given["usage"] = Usage(**given["usage"])

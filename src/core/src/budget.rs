@@ -74,6 +74,25 @@ pub struct Limits {
     pub wall_time: Option<Duration>,
 }
 
+impl Limits {
+    /// The lower limit of each dimension.
+    #[must_use]
+    pub fn lowest(&self, other: &Self) -> Self {
+        fn least<T: Ord + Copy>(one: Option<T>, other: Option<T>) -> Option<T> {
+            one.into_iter().chain(other).min()
+        }
+        Self {
+            supersteps: least(self.supersteps, other.supersteps),
+            model_calls: least(self.model_calls, other.model_calls),
+            tool_calls: least(self.tool_calls, other.tool_calls),
+            input_tokens: least(self.input_tokens, other.input_tokens),
+            output_tokens: least(self.output_tokens, other.output_tokens),
+            retries: least(self.retries, other.retries),
+            wall_time: least(self.wall_time, other.wall_time),
+        }
+    }
+}
+
 /// What has been spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetUsage {
@@ -144,6 +163,22 @@ impl Budget {
     /// What has been spent.
     pub const fn spent(&self) -> &BudgetUsage {
         &self.spent
+    }
+
+    /// The counts that are left, as limits of a part of the work. Time is a matter of the
+    /// deadline, and supersteps of the graph that takes them.
+    pub(crate) fn left(&self) -> Limits {
+        let rest = |limit: Option<u64>, spent: u64| limit.map(|limit| limit.saturating_sub(spent));
+        let BudgetUsage { model_calls, tool_calls, retries, usage, .. } = self.spent;
+        Limits {
+            supersteps: None,
+            model_calls: rest(self.limits.model_calls, model_calls),
+            tool_calls: rest(self.limits.tool_calls, tool_calls),
+            input_tokens: rest(self.limits.input_tokens, usage.input_tokens),
+            output_tokens: rest(self.limits.output_tokens, usage.output_tokens),
+            retries: rest(self.limits.retries, retries),
+            wall_time: None,
+        }
     }
 
     /// Checks that one more call fits, without counting it.

@@ -237,7 +237,7 @@ impl<S: System> SystemRunner<S> {
         Options {
             run_id: session.run_id.clone(),
             seed: session.seed,
-            limits: narrower(&self.system.config().limits(), &session.limits),
+            limits: self.system.config().limits().lowest(&session.limits),
             events: true,
             schemas: Some(&JsonSchemas),
             ..Options::default()
@@ -474,17 +474,4 @@ fn rest_parts(
         }
         Err(fault) => (RunEnding::Failed, Vec::new(), Some(fault)),
     }
-}
-
-/// The narrower of the settings' limits and the caller's.
-fn narrower(settings: &Limits, own: &Limits) -> Limits {
-    let least = |one: Option<u64>, other: Option<u64>| match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    };
-    let wall_time = match (settings.wall_time, own.wall_time) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    };
-    Limits { wall_time, supersteps: least(settings.supersteps, own.supersteps), ..own.clone() }
 }

@@ -9,7 +9,7 @@ use antiphon_core::graph::Heartbeat;
 use antiphon_runtime::ReplyChunk;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::event::Event;
@@ -19,6 +19,7 @@ use crate::driver::wait::block_on_native;
 use crate::fault::to_exception;
 use crate::graph::call_trace::charge;
 use crate::graph::effect::Effect;
+use crate::graph::limits;
 use crate::graph::question::Question;
 use crate::graph::task_context::{Context, ContextOwner, CurrentCall, EnclosingTask, node_ended};
 use crate::value::json;
@@ -211,11 +212,31 @@ impl Context {
     }
 
     /// Adds an event of a run that the node has started to this run's events, below the node.
-    fn relay(&self, py: Python<'_>, event: PyRef<'_, Event>) -> PyResult<()> {
-        let cx = self.task()?;
-        let item = EmittedItem::Relayed(event.inner().clone());
-        cx.run.get().tell(py, Emission { id: cx.id, item });
-        Ok(())
+    fn relay(&self, py: Python<'_>, event: PyRef<'_, Event>) {
+        let event = event.inner().clone();
+        match &self.owner {
+            ContextOwner::Node(cx) => {
+                let item = EmittedItem::Relayed(event);
+                cx.run.get().tell(py, Emission { id: cx.id, item });
+            }
+            ContextOwner::Role(role) => role.cx.notes.relay(event),
+        }
+    }
+
+    /// What the budgets around the node leave in calls, tokens and retries, by the names of
+    /// `Limits`.
+    fn budget_left<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let left = match &self.owner {
+            ContextOwner::Node(cx) => {
+                cx.run.get().with(|state| Ok(state.machine.budget_left(cx.id)))?
+            }
+            ContextOwner::Role(role) => {
+                let notes = role.cx.notes.clone();
+                let left = block_on_native(py, async move { notes.budget_left().await })?;
+                left.map_err(|fault| to_exception(py, &fault))?
+            }
+        };
+        limits::counts(py, &left)
     }
 
     /// The streams that show tokens of graphs that the node invokes.

@@ -60,3 +60,20 @@ pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<CoreLimits> {
     }
     Ok(limits)
 }
+
+/// The counts that are limited, by name.
+pub(crate) fn counts<'py>(py: Python<'py>, limits: &CoreLimits) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(py);
+    for (name, limit) in [
+        ("model_calls", limits.model_calls),
+        ("tool_calls", limits.tool_calls),
+        ("input_tokens", limits.input_tokens),
+        ("output_tokens", limits.output_tokens),
+        ("retries", limits.retries),
+    ] {
+        if let Some(limit) = limit {
+            found.set_item(name, limit)?;
+        }
+    }
+    Ok(found)
+}

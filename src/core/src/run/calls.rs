@@ -4,7 +4,7 @@
 use super::call_tracker::{CallTracker, KnownCall};
 use super::frame::{TaskRecord, TaskStatus};
 use super::machine::Run;
-use crate::budget::{BudgetCharge, exhausted};
+use crate::budget::{Budget, BudgetCharge, Limits, exhausted};
 use crate::checkpoint::{
     Call, CallOutcome, CallRecord, Callee, Commit, CommitChange, diverged, key, unknown_outcome,
 };
@@ -58,6 +58,12 @@ impl<V: Value> Run<V> {
             return Err(cancelled());
         }
         self.spend(id.scope, id.slot, charge)
+    }
+
+    /// What the budgets around a task leave to it, that of the run included.
+    pub fn budget_left(&self, id: TaskId) -> Limits {
+        let budgets = self.scopes.budgets(id.scope, id.slot).chain([&self.queue.budget]);
+        budgets.map(Budget::left).fold(Limits::default(), |least, left| least.lowest(&left))
     }
 
     pub(super) fn spend(

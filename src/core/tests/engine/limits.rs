@@ -1,12 +1,13 @@
 //! Budgets: what may be spent, and where a spent one leads.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_core::budget::{Budget, BudgetCharge, BudgetDimension, BudgetUsage, Limits};
 use antiphon_core::channel::Reducer;
 use antiphon_core::effect::Ending;
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::{Graph, START};
+use antiphon_core::graph::{Graph, Node, NodePolicy, NodeWork, START};
 use antiphon_core::model::Usage;
 use antiphon_core::task::TaskOutcome;
 use serde_json::{Value, json};
@@ -181,6 +182,46 @@ fn a_policy_for_failures_also_takes_a_spent_budget_where_there_is_no_edge() {
     let limits = Limits { model_calls: Some(1), ..Limits::default() };
     let mut driver = TestDriver::new(&graph.build().unwrap(), script, json!({}), limits);
     assert_eq!(driver.complete(), json!({"log": ["called", "wrapped up"]}));
+}
+
+#[test]
+fn what_is_left_to_a_task_is_the_least_of_the_budgets_around_it() {
+    let mut graph = chain(&[]);
+    let limits = Limits { model_calls: Some(2), supersteps: Some(9), ..Limits::default() };
+    let policy = NodePolicy { limits, ..NodePolicy::default() };
+    graph.add_node(Node { name: "a".into(), work: NodeWork::Call, policy });
+    graph.edge(START, "a");
+    let script = Script::new().node("a", |call| {
+        call.model().unwrap();
+        let left = call.run.budget_left(call.task.id);
+        let expected = Limits {
+            model_calls: Some(1),
+            tool_calls: Some(4),
+            output_tokens: Some(0),
+            ..Limits::default()
+        };
+        assert_eq!(left, expected);
+        call.done([])
+    });
+    let limits = Limits {
+        model_calls: Some(7),
+        tool_calls: Some(4),
+        output_tokens: Some(1),
+        wall_time: Some(Duration::from_secs(9)),
+        ..Limits::default()
+    };
+    TestDriver::new(&graph.build().unwrap(), script, json!({}), limits).complete();
+}
+
+#[test]
+fn the_lowest_of_two_limits_is_that_of_each_dimension() {
+    let one = Limits { model_calls: Some(1), tool_calls: Some(5), ..Limits::default() };
+    let wall_time = Some(Duration::from_secs(2));
+    let other = Limits { tool_calls: Some(3), supersteps: Some(4), wall_time, ..Limits::default() };
+    let expected = Limits { model_calls: Some(1), ..other.clone() };
+    assert_eq!(one.lowest(&other), expected);
+    assert_eq!(other.lowest(&one), expected);
+    assert_eq!(one.lowest(&Limits::default()), one);
 }
 
 #[test]

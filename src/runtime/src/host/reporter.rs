@@ -1,8 +1,8 @@
 //! The way from a task that is under way back to the run it belongs to.
 
-use antiphon_core::budget::BudgetCharge;
+use antiphon_core::budget::{BudgetCharge, Limits};
 use antiphon_core::checkpoint::{Call, CallOutcome};
-use antiphon_core::event::EventKind;
+use antiphon_core::event::{Event, EventKind};
 use antiphon_core::run::{CallStart, PendingCall};
 use antiphon_core::task::TaskId;
 use antiphon_core::{Fault, FaultCode, Usage};
@@ -16,6 +16,10 @@ use crate::store::StoreFuture;
 pub(crate) enum TaskSignal {
     /// Something for the trace.
     Note(TaskId, EventKind, String, Json),
+    /// An event of a run that it has started.
+    Relay(TaskId, Box<Event>),
+    /// What do the budgets leave?
+    BudgetLeft(TaskId, oneshot::Sender<Limits>),
     /// May it make one more call?
     Request(TaskId, BudgetCharge, oneshot::Sender<Result<(), Fault>>),
     /// The cost of a call that it made itself.
@@ -51,6 +55,25 @@ impl TaskReporter {
     /// Adds an event to the trace. Never waits; lost if the task is over.
     pub fn note(&self, kind: EventKind, name: impl Into<String>, data: Json) {
         self.send(TaskSignal::Note(self.id, kind, name.into(), data));
+    }
+
+    /// Adds an event of a run that the task has started, below the task. As [`TaskReporter::note`].
+    pub fn relay(&self, event: Event) {
+        self.send(TaskSignal::Relay(self.id, Box::new(event)));
+    }
+
+    /// What the budgets around the task leave in calls, tokens and retries: the limits of a run
+    /// that the task starts.
+    ///
+    /// # Errors
+    /// `task_cancelled` if the task is over.
+    pub async fn budget_left(&self) -> Result<Limits, Fault> {
+        if self.signals.is_none() {
+            return Ok(Limits::default());
+        }
+        let (answer, answered) = oneshot::channel();
+        self.send(TaskSignal::BudgetLeft(self.id, answer));
+        answered.await.map_err(|_| cancelled())
     }
 
     /// Counts the cost of a call of the task.

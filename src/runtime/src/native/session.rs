@@ -224,6 +224,11 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
             TaskSignal::Note(id, kind, name, data) if self.is_live(id) => {
                 self.run.note(id, kind, &name, data);
             }
+            TaskSignal::Relay(id, event) if self.is_live(id) => self.run.relay(id, *event),
+            TaskSignal::BudgetLeft(id, answer) if self.is_live(id) => {
+                // The task that asked may have been cancelled meanwhile.
+                let _ = answer.send(self.run.budget_left(id));
+            }
             TaskSignal::Charge(id, usage) if self.is_live(id) => self.run.charge(id, usage),
             TaskSignal::Request(id, charge, answer) => {
                 let live = self.is_live(id);
@@ -243,7 +248,11 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
                 let _ = answer.send(kept.unwrap_or_default());
             }
             // The task is over, and its place may be another's by now.
-            TaskSignal::Note(..) | TaskSignal::Charge(..) | TaskSignal::End(..) => {}
+            TaskSignal::Note(..)
+            | TaskSignal::Relay(..)
+            | TaskSignal::BudgetLeft(..)
+            | TaskSignal::Charge(..)
+            | TaskSignal::End(..) => {}
         }
     }
 

@@ -3,14 +3,16 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use antiphon_core::agent::AgentSpec;
+use antiphon_core::budget::Limits;
 use antiphon_core::event::Event;
 use antiphon_core::event::EventKind::{self, Chunk, Dropped, ModelCall, ModelReply};
 use antiphon_core::graph::{END, Graph, NodePolicy, START};
+use antiphon_core::run::Options;
 use antiphon_runtime::{Driver, Recorder, Subscription, Watcher, subscribe};
 use serde_json::{Value as Json, json};
 
 use crate::support::script::{Script, says};
-use crate::support::{TestHost, agent, clock, graph, nothing, run};
+use crate::support::{TestHost, agent, clock, graph, nothing, run, run_with};
 
 /// All that waits in a queue.
 fn rest_of(subscription: &mut Subscription) -> Vec<Arc<Event>> {
@@ -161,4 +163,43 @@ async fn a_reader_who_has_gone_is_forgotten() {
     let (feed, subscription) = subscribe(16);
     drop(subscription);
     assert_eq!(events_held(feed).await, (seen, 0));
+}
+
+#[tokio::test]
+async fn the_events_of_a_run_that_a_task_has_started_follow_its_own() {
+    let clock = clock();
+    let mut within = graph();
+    within.node("deep");
+    within.edge(START, "deep");
+    let within = within.build().unwrap();
+    let inner = Arc::new(TestHost::default().node("deep", |_| async { nothing() }));
+    let mut outer = graph();
+    outer.node("a");
+    outer.edge(START, "a");
+    let outer = outer.build().unwrap();
+    let own_clock = clock.clone();
+    let host = TestHost::default().node("a", move |call| {
+        let (clock, inner, within) = (own_clock.clone(), Arc::clone(&inner), Arc::clone(&within));
+        async move {
+            let limits = call.reporter.budget_left().await.unwrap();
+            assert_eq!((limits.model_calls, limits.tool_calls), (Some(3), None));
+            let recorder = Recorder::new();
+            let driver = Driver::new(inner, clock.clone()).watch(recorder.clone());
+            driver.run(&mut run(&within, &clock)).await.unwrap();
+            for event in recorder.events() {
+                call.reporter.relay(Event::clone(&event));
+            }
+            nothing()
+        }
+    });
+    let recorder = Recorder::new();
+    let driver = Driver::new(Arc::new(host), clock.clone()).watch(recorder.clone());
+    let limits = Limits { model_calls: Some(3), ..Limits::default() };
+    let options = Options { limits, ..Options::default() };
+    driver.run(&mut run_with(&outer, &clock, options)).await.unwrap();
+    let events = recorder.events();
+    assert!(events.iter().map(|event| event.seq).eq(1..=events.len() as u64));
+    let started = events.iter().filter(|event| event.kind == EventKind::NodeStarted);
+    let paths: Vec<_> = started.map(|event| event.path.join("/")).collect();
+    assert_eq!(paths, ["a", "a/deep"]);
 }
