@@ -34,7 +34,7 @@ from antiphon.errors import StateError
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Sequence
+    from collections.abc import Iterable
     from typing import Self
 
     import uvicorn
@@ -55,7 +55,7 @@ def start(
     port: int = 0,
     host: str = "127.0.0.1",
     token: str | None = None,
-    allowed_hosts: Sequence[str] = (),
+    allowed_hosts: Iterable[str] = (),
     max_runs: int = 32,
     max_body: int = 8 * 2**20,
     timeout: float = 600,

@@ -80,7 +80,7 @@ def test_another_name_can_be_allowed() -> None:
 @pytest.mark.parametrize("name", ["2001:db8::7", "[2001:DB8::7]", "DESK.example.com."])
 def test_a_name_is_compared_as_browsers_send_it(name: str) -> None:
     sent = "[2001:db8::7]:8443" if ":" in name else "desk.example.com"
-    with server.start(Greeter(), allowed_hosts=(one for one in [name])) as running:
+    with server.start(Greeter(), allowed_hosts=iter([name])) as running:
         assert ask(running.url, "Ada", host=sent).status == 200
 
 

@@ -468,7 +468,7 @@ def test_functions_can_have_the_roles(shop: Path) -> None:
 
 
 def test_a_database_that_is_lost_between_two_candidates_leaves_a_trace(shop: Path) -> None:
-    written = []
+    written: list[int] = []
 
     def write(_: dict[str, Any]) -> dict[str, Any]:
         if written:
