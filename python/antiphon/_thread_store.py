@@ -101,7 +101,7 @@ def saver_of(given: Any) -> Saver | None:
     if scheme == "memory" and colon and not path:
         return MemorySaver()
     if scheme == "sqlite" and path:
-        return SqliteSaver.open(path)
+        return SqliteSaver.open(given)
     if scheme in {"postgres", "postgresql"} and path:
         return PostgresSaver.open(given)
     named = _SCHEME.match(given)

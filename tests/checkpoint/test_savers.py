@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 import pytest
 
 from antiphon.checkpoint import MemorySaver, PostgresSaver, Saver, SqliteSaver
-from antiphon.errors import AntiphonError
+from antiphon.errors import AntiphonError, ValidationError
 from antiphon.graph import (
     START,
     Command,
@@ -91,6 +91,19 @@ class TestOpening:
         with pytest.raises(AntiphonError) as raised:
             SqliteSaver.open(tmp_path / "nowhere" / "runs.db")
         assert raised.value.code == "store_unavailable"
+
+    @pytest.mark.parametrize("url", ["sqlite:///a/runs.db", "sqlite://a/runs.db"])
+    def test_a_path_that_others_read_otherwise_is_refused(self, url: str) -> None:
+        for opened in (SqliteSaver.open, SqliteSaver.from_conn_string):
+            with pytest.raises(ValidationError, match=f": {url}") as raised:
+                opened(url)
+            assert raised.value.code == "store_setting_invalid"
+            for meant in ("`sqlite:a/runs.db`", "`sqlite:/a/runs.db`"):
+                assert meant in str(raised.value.hint)
+
+    def test_four_slashes_are_absolute_everywhere(self, tmp_path: Path) -> None:
+        with SqliteSaver.open(f"sqlite:///{tmp_path}/runs.db"):
+            assert (tmp_path / "runs.db").exists()
 
     def test_the_saver_opens_by_its_own_name_and_by_langgraphs(self, tmp_path: Path) -> None:
         with SqliteSaver.from_conn_string(str(tmp_path / "runs.db")) as saver:

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::SystemClock;
 use antiphon_stores::{SqliteSettings, SqliteStore, SyncLevel};
 use pyo3::exceptions::PyValueError;
@@ -33,7 +34,8 @@ impl SqliteSaver {
 
     /// Opens a file, and creates it if it does not exist.
     ///
-    /// `path` is the file, or `sqlite:` and the file. With a `key` of 32 bytes, entries are encrypted
+    /// `path` is the file, or `sqlite:` and the file (`sqlite:///` is refused: it is read as a relative
+    /// or as an absolute path, depending on the program). With a `key` of 32 bytes, entries are encrypted
     /// and authenticated (XChaCha20-Poly1305), and no others are read; of a list of keys, the first
     /// one writes and all of them read, until `rekey` has run. Encryption must be chosen when the
     /// file is created; a new file is readable by its owner only. With `sync="process"`, commits
@@ -47,7 +49,7 @@ impl SqliteSaver {
     /// pruned while they are written, whenever a snapshot allows it; `prune` is for the others.
     ///
     /// Raises the `antiphon.errors` class of `store_setting_invalid` if the path is not that of a
-    /// file; of `checkpoint_encrypted` or `checkpoint_plain` if the key is missing, wrong or not
+    /// file, or is unclear; of `checkpoint_encrypted` or `checkpoint_plain` if the key is missing, wrong or not
     /// expected; of `store_unavailable` if the file cannot be opened; of `store_corrupt` if it is not
     /// a store; of `store_version` if a later version wrote it; of `process_forked` in a forked child
     /// of a process that had such files open.
@@ -72,11 +74,7 @@ impl SqliteSaver {
             max_bytes: whole_or_none("max_bytes", max_bytes.as_ref())?,
             ..SqliteSettings::default()
         };
-        let path = path
-            .to_str()
-            .and_then(|path| path.strip_prefix("sqlite:"))
-            .map(PathBuf::from)
-            .unwrap_or(path);
+        let path = file_of(path).map_err(|fault| to_exception(py, &fault))?;
         let cipher = cipher(key.as_ref())?;
         let open = || SqliteStore::open(&path, settings, Arc::new(SystemClock::new()));
         let store = py.detach(open).map_err(|fault| to_exception(py, &fault))?;
@@ -89,6 +87,24 @@ impl SqliteSaver {
     fn from_conn_string(py: Python<'_>, conn_string: PathBuf) -> PyResult<Py<Self>> {
         Self::open(py, conn_string, None, "process", None, false, None, None, None)
     }
+}
+
+/// The file of a path, which may begin with `sqlite:`.
+///
+/// Others read three slashes as the beginning of a relative path; as a path they are the root.
+fn file_of(path: PathBuf) -> Result<PathBuf, Fault> {
+    let Some(file) = path.to_str().and_then(|path| path.strip_prefix("sqlite:")) else {
+        return Ok(path);
+    };
+    if file.starts_with("//") && !file.starts_with("////") {
+        let name = file.trim_start_matches('/');
+        let message = format!("a path after `sqlite:` takes no `//`: sqlite:{file}");
+        return Err(Fault::new(FaultCode::StoreSettingInvalid, message).hint(format!(
+            "write `sqlite:{name}` for a file in the current folder, or `sqlite:/{name}` for an \
+             absolute path"
+        )));
+    }
+    Ok(PathBuf::from(file))
 }
 
 fn durable(sync: &str) -> PyResult<SyncLevel> {
