@@ -1673,7 +1673,8 @@ class SqliteSaver(Saver):
         """
         Opens a file, and creates it if it does not exist.
 
-        `path` is the file, or `sqlite:` and the file. With a `key` of 32 bytes, entries are encrypted
+        `path` is the file, or `sqlite:` and the file (`sqlite:///` is refused: it is read as a relative
+        or as an absolute path, depending on the program). With a `key` of 32 bytes, entries are encrypted
         and authenticated (XChaCha20-Poly1305), and no others are read; of a list of keys, the first
         one writes and all of them read, until `rekey` has run. Encryption must be chosen when the
         file is created; a new file is readable by its owner only. With `sync="process"`, commits
@@ -1687,7 +1688,7 @@ class SqliteSaver(Saver):
         pruned while they are written, whenever a snapshot allows it; `prune` is for the others.
 
         Raises the `antiphon.errors` class of `store_setting_invalid` if the path is not that of a
-        file; of `checkpoint_encrypted` or `checkpoint_plain` if the key is missing, wrong or not
+        file, or is unclear; of `checkpoint_encrypted` or `checkpoint_plain` if the key is missing, wrong or not
         expected; of `store_unavailable` if the file cannot be opened; of `store_corrupt` if it is not
         a store; of `store_version` if a later version wrote it; of `process_forked` in a forked child
         of a process that had such files open.
@@ -1914,8 +1915,10 @@ class TypeCodec:
         name: the type's name, if its number is 7.
         fields: whether `pack` returns a dict of fields, for messages about what
             is inside.
+        columns: for a table, a function from it to the names of its columns, for the same; `pack`
+            then returns a list that begins with a list of columns, each a kind and its parts.
     """
-    def __new__(cls, /, kind: int, pack: Any, unpack: Any, *, name: str | None = None, fields: bool = False) -> TypeCodec: ...
+    def __new__(cls, /, kind: int, pack: Any, unpack: Any, *, name: str | None = None, fields: bool = False, columns: Any | None = None) -> TypeCodec: ...
     def __repr__(self, /) -> str: ...
     @property
     def kind(self, /) -> int: ...

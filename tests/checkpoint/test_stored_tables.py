@@ -152,18 +152,36 @@ def test_a_restored_frame_can_be_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    "column",
+    ("column", "problem"),
     [
-        pd.arrays.SparseArray([0, 1]),
-        pd.period_range("2026", periods=2, freq="D"),
-        pd.Series([1, object()]),
+        (pd.arrays.SparseArray([0, 1]), "column `x` has a type without a stored form: Sparse"),
+        (pd.period_range("2026", periods=2, freq="D"), "column `x` has a type .*: period"),
+        (pd.Series([1, object()]), "column `x`, row 1: an object of type object"),
+        (pd.Series([1, {"k": object()}]), "column `x`, row 1, key `k`: an object of type object"),
+        (pd.cut(pd.Series([1, 2]), 2), "column `x`: an object of type pandas.*IntervalIndex"),
     ],
-    ids=["sparse", "period", "object"],
+    ids=["sparse", "period", "object", "dict", "interval"],
 )
-def test_a_column_without_a_form_is_refused(column: Any) -> None:
-    with pytest.raises(StateError) as caught:
-        VALUES.pack(pd.DataFrame({"x": column}))
+def test_a_column_without_a_form_is_refused_by_its_name(column: Any, problem: str) -> None:
+    frame = pd.DataFrame({"first": [1, 2], "x": column})
+    with pytest.raises(StateError, match=problem) as caught:
+        VALUES.pack({"prices": [frame]})
     assert caught.value.code == "value_unstorable"
+    assert "key `prices`, item 0, " in str(caught.value)
+
+
+def test_what_is_beside_the_columns_of_a_frame_is_not_taken_for_one() -> None:
+    frame = pd.DataFrame([[1, 2]], columns=pd.Index(["a", object()], dtype=object))
+    marked = pd.DataFrame({"a": [1]})
+    marked.attrs["source"] = object()
+    for given, problem in (
+        (frame, "an object of type object"),
+        (marked, "key `source`: an object of type object"),
+        (pd.DataFrame({"a": [1]}, index=pd.interval_range(0, 1)), "an object of type pandas"),
+    ):
+        with pytest.raises(StateError, match=problem) as caught:
+            VALUES.pack(given)
+        assert "column" not in str(caught.value).partition("\n")[0]
 
 
 def test_tables_of_polars_are_restored_unchanged() -> None:
@@ -178,7 +196,7 @@ def test_tables_of_polars_are_restored_unchanged() -> None:
     assert_same_frame(restored(frame), frame)
     assert_same_series(restored(frame["b"]), frame["b"])
     assert restored(pl.DataFrame()).shape == (0, 0)
-    with pytest.raises(StateError, match="a column of objects"):
+    with pytest.raises(StateError, match="column `o` of objects"):
         VALUES.pack(pl.DataFrame({"o": [object()]}))
 
 

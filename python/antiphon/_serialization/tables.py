@@ -93,8 +93,9 @@ def polars_codecs() -> dict[type, TypeCodec]:
 def _pack_polars(value: Any) -> bytes:
     import polars as pl
 
-    if any(dtype.base_type() is pl.Object for dtype in value.dtypes):
-        raise TypeError("a column of objects has no form in Arrow")
+    for name, dtype in value.schema.items():
+        if dtype.base_type() is pl.Object:
+            raise TypeError(f"column `{name}` of objects has no form in Arrow")
     buffer = io.BytesIO()
     value.write_ipc_stream(buffer)
     return buffer.getvalue()
@@ -155,7 +156,7 @@ def pandas_codecs() -> dict[type, TypeCodec]:
     index = TypeCodec(106, _pack_pandas_index, _pandas_index)
     indexes = (pd.Index, pd.RangeIndex, pd.MultiIndex, pd.DatetimeIndex, pd.TimedeltaIndex)
     return {
-        pd.DataFrame: TypeCodec(104, _pack_frame, _frame),
+        pd.DataFrame: TypeCodec(104, _pack_frame, _frame, columns=_column_names),
         pd.Series: TypeCodec(105, _pack_series, _series),
         **dict.fromkeys((*indexes, pd.CategoricalIndex), index),
         pd.Timestamp: TypeCodec(107, lambda value: [value.asm8, _pack_zone(value.tz)], _timestamp),
@@ -166,8 +167,15 @@ def pandas_codecs() -> dict[type, TypeCodec]:
 
 
 def _pack_frame(value: Any) -> list[Any]:
-    columns = [_pack_column(value.iloc[:, place].array) for place in range(value.shape[1])]
+    columns = [
+        _pack_column(value.iloc[:, place].array, f"column `{name}`")
+        for place, name in enumerate(value.columns)
+    ]
     return [columns, value.columns, value.index, dict(value.attrs)]
+
+
+def _column_names(value: Any) -> list[str]:
+    return [str(name) for name in value.columns]
 
 
 def _frame(parts: Any) -> Any:
@@ -228,8 +236,8 @@ def _numpy(value: Any) -> Any:
     return np.asarray(value)
 
 
-def _pack_column(value: Any) -> list[Any]:
-    """Return the kind of a column, and its parts."""
+def _pack_column(value: Any, where: str = "a column") -> list[Any]:
+    """Return the kind of a column, and its parts; the first part of one of objects has them."""
     import numpy as np
     import pandas as pd
 
@@ -248,7 +256,7 @@ def _pack_column(value: Any) -> list[Any]:
     if str(dtype) in _MASKED:
         filled = value.to_numpy(dtype=dtype.numpy_dtype, na_value=0)
         return ["masked", str(dtype), filled, value.isna()]
-    raise TypeError(f"a column of a type that has no stored form: {dtype}")
+    raise TypeError(f"{where} has a type without a stored form: {dtype}")
 
 
 def _column(parts: Any) -> Any:

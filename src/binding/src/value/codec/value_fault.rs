@@ -52,6 +52,26 @@ impl ValueFault {
         self
     }
 
+    /// The same for a table, whose packed form begins with its columns: the cells of a column of
+    /// objects are its first part.
+    pub(super) fn in_table(mut self, names: &[String]) -> Self {
+        let places = &mut self.0.0;
+        let item = |place: &String| place.strip_prefix("item ")?.parse::<usize>().ok();
+        let mut path = places.iter().rev().map_while(item);
+        let (Some(0), Some(column), part, cell) =
+            (path.next(), path.next(), path.next(), path.next())
+        else {
+            return self.in_codec(false);
+        };
+        let name = names.get(column).map_or("", String::as_str);
+        let row = cell.filter(|_| part == Some(CELLS));
+        let known = 2 + usize::from(part.is_some()) + usize::from(row.is_some());
+        places.truncate(places.len().saturating_sub(known));
+        places.extend(row.map(|row| format!("row {row}")));
+        places.push(format!("column `{}`", cut(name)));
+        self
+    }
+
     pub(super) fn inside(mut self, place: String) -> Self {
         self.0.0.push(place);
         self
@@ -77,6 +97,13 @@ const SHOWN: usize = 8;
 /// The most characters of a key that are displayed.
 const KEY: usize = 60;
 
+/// The part of a packed column of objects that holds them.
+const CELLS: usize = 1;
+
+fn cut(name: &str) -> String {
+    name.chars().take(KEY).collect()
+}
+
 /// The type of a value, with its module unless that is Python's own.
 pub(super) fn type_name(value: &Bound<'_, PyAny>) -> String {
     let name = value.get_type().fully_qualified_name();
@@ -86,9 +113,7 @@ pub(super) fn type_name(value: &Bound<'_, PyAny>) -> String {
 /// Displays only keys of built-in types: `repr` of others may run any code.
 fn key_name(key: &Bound<'_, PyAny>) -> String {
     if key.is_exact_instance_of::<PyString>() {
-        let text = key.to_string();
-        let cut: String = text.chars().take(KEY).collect();
-        return format!("key `{cut}`");
+        return format!("key `{}`", cut(&key.to_string()));
     }
     if key.is_exact_instance_of::<PyInt>() && key.extract::<i64>().is_ok() {
         return format!("key {key}");

@@ -86,7 +86,7 @@ impl<'a, 'py> ObjectEncoder<'a, 'py> {
         if let Some(name) = &codec.name {
             self.out.text(name);
         }
-        self.value(&packed).map_err(|problem| problem.in_codec(codec.fields))?;
+        self.value(&packed).map_err(|problem| codec.locate(value, problem))?;
         self.out.close(open);
         Ok(())
     }
