@@ -97,8 +97,10 @@ class Agent(
         durability: the durability of these threads, as for `Orchestrator`.
 
     Raises:
-        ValidationError: a keyword is no option, an attribute of a subclass is a near miss of
-            one, or a subclass defines ``run`` (``agent_invalid``).
+        ValidationError: a keyword is no option, or a number, a policy or a list is none; an
+            attribute of a subclass is a near miss of an option, or a subclass defines ``run``
+            (``agent_invalid``). The rest (the model, names, tools, the output, attributes of
+            subclasses) is checked when a team is built, or when the agent first runs alone.
 
     Example:
         >>> from antiphon.models import scripted

@@ -147,6 +147,34 @@ def test_a_wrong_option_is_an_error_that_names_it(options: Any, naming: str) -> 
     assert caught.value.code == "agent_invalid"
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"timeout": -1},
+        {"retry": "often"},
+        {"budget": 5},
+        {"temperature": "hot"},
+        {"on_error": "ignore"},
+        {"tools": "pop"},
+        {"max_model_calls": 0},
+        {"max_tool_calls": 1.5},
+        {"max_output_tokens": 0},
+    ],
+)
+def test_an_option_that_says_all_about_itself_is_checked_when_the_agent_is_made(
+    options: Any,
+) -> None:
+    (option,) = options
+    with pytest.raises(ValidationError, match=f"^`{option}` of agent `clerk` must be ") as caught:
+        Agent(scripted([]), name="clerk", **options)
+    assert (caught.value.code, caught.value.details) == ("agent_invalid", {"option": option})
+
+
+def test_options_may_be_reset_to_none_where_an_agent_is_made() -> None:
+    agent = Agent(scripted(["x"]), timeout=None, retry=None, budget=None, max_output_tokens=None)
+    assert agent.run("q").answer == "x"
+
+
 @pytest.mark.parametrize("model", [3, object(), Agent])
 def test_what_is_no_model_is_refused(model: Any) -> None:
     with pytest.raises(ValidationError, match="agent `a`") as caught:

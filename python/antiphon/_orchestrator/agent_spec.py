@@ -16,6 +16,7 @@ from antiphon._orchestrator.options import (
     read_retry,
     read_seconds,
     read_temperature,
+    read_tools,
 )
 from antiphon._schema.contract import Output
 from antiphon._text import snake_case
@@ -197,10 +198,7 @@ def _handoffs(agent: AgentDeclaration, name: str) -> tuple[Any, ...]:
 
 
 def _tools(agent: AgentDeclaration, name: str) -> tuple[Tool, ...]:
-    given = agent.tools
-    if not isinstance(given, list | tuple):
-        where, found = f"agent `{name}`", type(given).__name__
-        raise invalid_option("tools", where, "a list", found, "write `tools=[...]`")
+    given = read_tools(agent.tools, f"agent `{name}`")
     made = map(Tool.from_any, Toolset.flatten(given))
     # A method of the class that stands in the class's own list has no instance yet.
     bound = [tool.__get__(agent) if isinstance(tool, FunctionTool) else tool for tool in made]

@@ -6,7 +6,8 @@ import difflib
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Never, TypedDict, Unpack, overload
 
-from antiphon._orchestrator.options import UNSET
+from antiphon._orchestrator.options import UNSET, check_given
+from antiphon._text import snake_case
 from antiphon._type_params import ContextT, Generic, OutputT
 from antiphon.errors import ValidationError
 
@@ -140,9 +141,15 @@ class AgentDeclaration(Generic[ContextT, OutputT]):
     ) -> None:
         given: Mapping[str, Any] = locals()
         _check_keywords(type(self).__name__, unknown)
-        for option in AgentDeclaration.OPTIONS:
-            if given[option] is not UNSET:
-                setattr(self, option, given[option])
+        present = {
+            option: given[option]
+            for option in AgentDeclaration.OPTIONS
+            if given[option] is not UNSET
+        }
+        own = present.get("name", self.name) or snake_case(type(self).__name__)
+        check_given(present, f"agent `{own}`")
+        for option, value in present.items():
+            setattr(self, option, value)
 
     def __repr__(self) -> str:
         name = f" {self.name!r}" if self.name else ""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from antiphon._antiphon import RetryPolicy
 from antiphon._validation import is_count, is_number, is_seconds
 from antiphon.budget import Budget
 from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 
 class UnsetOption:
@@ -67,6 +70,37 @@ def read_on_error(given: Any, where: str) -> str | None:
         return found
     hint = f"write `fallback={given!r}` for an agent that takes over"
     raise invalid_option("on_error", where, '"raise" or "record"', repr(given), hint)
+
+
+def read_tools(given: Any, where: str) -> list[Any] | tuple[Any, ...]:
+    """A list of tools, which are not read yet."""
+    if isinstance(given, list | tuple):
+        return given
+    raise invalid_option("tools", where, "a list", type(given).__name__, "write `tools=[...]`")
+
+
+def check_given(given: Mapping[str, Any], where: str) -> None:
+    """Checks options of an agent that say all about themselves, as soon as they are given.
+
+    Raises:
+        ValidationError: one of them is wrong (``agent_invalid``).
+    """
+    for option, read in _ALONE.items():
+        if option in given:
+            read(given[option], where)
+    for option in ("max_model_calls", "max_tool_calls", "max_output_tokens"):
+        if option in given and (option != "max_output_tokens" or given[option] is not None):
+            read_count(given[option], option, where)
+
+
+_ALONE: Mapping[str, Callable[[Any, str], object]] = {
+    "retry": read_retry,
+    "timeout": read_seconds,
+    "budget": read_budget,
+    "temperature": read_temperature,
+    "on_error": read_on_error,
+    "tools": read_tools,
+}
 
 
 def invalid_option(
