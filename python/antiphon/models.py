@@ -33,8 +33,10 @@ def get(name: str | Sequence[str | Model], **settings: Any) -> Model:
             reached, answers 429 or 5xx, or takes too long; a refused key or request fails at once.
         **settings: of one model: ``base_url`` and ``api_key`` (default: the environment
             variables that the provider's own client reads), ``timeout`` (seconds one attempt
-            may take), ``idle_timeout`` (seconds without a new piece of the reply),
-            ``max_attempts`` (how often a failed connection, 429 or 5xx is tried), ``headers``
+            may take; default: 600), ``idle_timeout`` (seconds that a reply which has begun may
+            pause; default: 120, on this machine 600), ``max_attempts`` (how often a request is
+            attempted that meets a failed connection, 429, 5xx, a malformed or cut reply, or a
+            time-out; default: 3), ``headers``
             and ``extra_body`` (added to each request), ``idempotency_header`` (whether requests
             carry the key of their call as ``Idempotency-Key``, the same when a run that was lost
             makes them again; default: no), ``capabilities`` (what the model accepts, where that

@@ -72,7 +72,17 @@ def test_a_missing_key_is_reported_when_the_team_is_built(monkeypatch: pytest.Mo
             "base URL",
         ),
         ("openai:x", {"base_ulr": "u"}, "model_setting_invalid", "did you mean `base_url`"),
-        ("openai:x", {"api_key": "k", "timeout": "long"}, "model_setting_invalid", "openai:x"),
+        (
+            "openai:x",
+            {"timeout": "long"},
+            "model_setting_invalid",
+            "`timeout` .*:x` .*'long'",
+        ),
+        ("openai:x", {"max_attempts": 1.5}, "model_setting_invalid", "`max_attempts` .*: 1.5"),
+        ("openai:x", {"headers": [1]}, "model_setting_invalid", "`headers` .*: list"),
+        ("openai:x", {"headers": {"a": 1}}, "model_setting_invalid", "`headers` .*: dict"),
+        ("openai:x", {"api_key": 12345}, "model_setting_invalid", "`api_key` .* a text: int"),
+        ("local:0.5b", {"timeout": "long"}, "model_setting_invalid", "`timeout` "),
         ("openai:x", {"api_key": "k", "timeout": -1}, "model_setting_invalid", "timeout"),
         ("openai:x", {"api_key": "k", "timeout": 0}, "model_setting_invalid", "`timeout`.*: 0"),
         ("openai:x", {"api_key": "k", "idle_timeout": 0}, "model_setting_invalid", "idle_timeout"),
@@ -238,6 +248,27 @@ def test_a_function_that_returns_no_reply_is_a_typed_error(reply: Any) -> None:
     with pytest.raises(ModelOutputError) as caught:
         alone(lambda request: reply)
     assert caught.value.code == "model_reply_malformed"
+
+
+@pytest.mark.parametrize(
+    ("calls", "complaint"),
+    [
+        ([{"function": {"name": "f", "arguments": "{}"}}], "an unknown field: function"),
+        ([{"name": "f", "args": {}}], "an unknown field: args"),
+        ([{"arguments": {}}], "no name: None"),
+        ([{"name": "f", "arguments": [1]}], "the arguments of `f` are no dict: list"),
+        ([{"name": "f", "arguments": {"a": object()}}], "the arguments of `f` are no JSON"),
+        (["f"], "a call is no dict: str"),
+        ({"name": "f"}, "no list: dict"),
+    ],
+)
+def test_a_tool_call_of_a_function_that_is_none_is_a_typed_error(
+    calls: Any, complaint: str
+) -> None:
+    with pytest.raises(ModelOutputError, match=complaint) as caught:
+        alone(lambda request: {"tool_calls": calls}, tools=[population])
+    assert caught.value.code == "model_reply_malformed"
+    assert '`{"name": "population"' in str(caught.value.hint)
 
 
 def chunks(stream: Any) -> list[str]:

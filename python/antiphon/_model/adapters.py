@@ -133,8 +133,8 @@ def read_reply(reply: Any) -> Any:
     """The return value of a function, as the engine takes it.
 
     Raises:
-        ModelOutputError: it is neither a text nor a dict of the known fields
-            (``model_reply_malformed``).
+        ModelOutputError: it is neither a text nor a dict of the known fields, or a call of a tool
+            is none (``model_reply_malformed``).
     """
     if isinstance(reply, str):
         return {"text": reply}
@@ -146,17 +146,41 @@ def read_reply(reply: Any) -> Any:
             code="model_reply_malformed",
             hint=f"return a string, or a dict with some of {', '.join(sorted(known))}",
         )
-    calls = [_tool_call(call, place) for place, call in enumerate(reply.get("tool_calls") or (), 1)]
+    given = reply.get("tool_calls") or ()
+    if not isinstance(given, list | tuple):
+        raise _no_calls(f"no list: {type(given).__name__}")
+    calls = [_tool_call(call, place) for place, call in enumerate(given, 1)]
     return {**reply, "text": reply.get("text") or "", "tool_calls": calls}
 
 
-def _tool_call(call: dict[str, Any], place: int) -> dict[str, str]:
-    given = call.get("arguments") or {}
-    return {
-        "id": call.get("id") or f"call_{place}",
-        "name": call["name"],
-        "arguments": given if isinstance(given, str) else json.dumps(given, ensure_ascii=False),
-    }
+def _tool_call(call: Any, place: int) -> dict[str, str]:
+    if not isinstance(call, dict):
+        raise _no_calls(f"a call is no dict: {type(call).__name__}")
+    for field in call:
+        if field not in _OF_CALL:
+            raise _no_calls(f"a call has an unknown field: {field}")
+    name, given = call.get("name"), call.get("arguments") or {}
+    if not isinstance(name, str) or not name:
+        raise _no_calls(f"a call has no name: {name!r}")
+    if not isinstance(given, str | dict):
+        raise _no_calls(f"the arguments of `{name}` are no dict: {type(given).__name__}")
+    try:
+        arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise _no_calls(f"the arguments of `{name}` are no JSON: {error}") from error
+    return {"id": str(call.get("id") or f"call_{place}"), "name": name, "arguments": arguments}
+
+
+_OF_CALL = ("name", "arguments", "id")
+
+
+def _no_calls(complaint: str) -> ModelOutputError:
+    return ModelOutputError(
+        f"the `tool_calls` of a model function cannot be read: {complaint}",
+        code="model_reply_malformed",
+        hint='a call is `{"name": "population", "arguments": {"city": "Lyon"}}`, perhaps with an '
+        "`id`; of OpenAI's calls, give the `name` and the `arguments` of `function`",
+    )
 
 
 def as_model(given: Any, where: str) -> Model | tuple[FunctionModel | LangChainModel, bool]:

@@ -8,24 +8,45 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Model
+from antiphon._validation import is_count, is_seconds
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from antiphon.local import LocalServer
 
-_SETTINGS = (
-    "api_key",
-    "base_url",
-    "capabilities",
-    "extra_body",
-    "headers",
-    "idempotency_header",
-    "idle_timeout",
-    "max_attempts",
-    "timeout",
-)
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_dict(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_text, value))
+
+
+def _is_texts(value: Any) -> bool:
+    return _is_dict(value) and all(map(_is_text, value.values()))
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+_SECONDS = ("a number of seconds above zero", is_seconds)
+_SETTINGS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "api_key": ("a text", _is_text),
+    "base_url": ("a text", _is_text),
+    "capabilities": ("a dict", _is_dict),
+    "extra_body": ("a dict", _is_dict),
+    "headers": ("a dict of texts", _is_texts),
+    "idempotency_header": ("a bool", _is_bool),
+    "idle_timeout": _SECONDS,
+    "max_attempts": ("an integer of at least 1", is_count),
+    "timeout": _SECONDS,
+}
+"""What each setting must be, and whether a value is."""
+_NUMBERS = {"idle_timeout", "max_attempts", "timeout"}
 _LOCAL = "local"
 _MAX_TOKENS = 512
 """Tokens of one reply of a small model, which may not end by itself."""
@@ -37,7 +58,7 @@ def open_any(name: str | Sequence[str | Model], settings: Mapping[str, Any]) -> 
     """A model by its name, or the first of several that answers; see `antiphon.models.get`."""
     if not isinstance(name, str):
         return _fallback(name, settings)
-    _check_settings(settings)
+    _check_settings(name, settings)
     return open_local(name, settings) if is_local(name) else open_remote(name, settings)
 
 
@@ -70,13 +91,13 @@ def _named(given: Any) -> Model:
     )
 
 
-def _check_settings(names: Iterable[str]) -> None:
-    """Refuses settings that no model has.
+def _check_settings(model: str, settings: Mapping[str, Any]) -> None:
+    """Refuses settings that no model has, or whose value has another type.
 
     Raises:
         ValidationError: there is one (``model_setting_invalid``).
     """
-    for name in names:
+    for name, value in settings.items():
         if name not in _SETTINGS:
             near = difflib.get_close_matches(name, _SETTINGS, 1)
             raise ValidationError(
@@ -84,6 +105,16 @@ def _check_settings(names: Iterable[str]) -> None:
                 code="model_setting_invalid",
                 details={"setting": name},
                 hint=f"did you mean `{near[0]}`?" if near else f"use {', '.join(_SETTINGS)}",
+            )
+        expected, fits = _SETTINGS[name]
+        if value is not None and not fits(value):
+            # A number is shown; other values may be keys.
+            is_shown = name in _NUMBERS and isinstance(value, int | float | str)
+            raise ValidationError(
+                f"`{name}` of model `{model}` must be {expected}: "
+                f"{repr(value) if is_shown else type(value).__name__}",
+                code="model_setting_invalid",
+                details={"setting": name},
             )
 
 
