@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import (  # noqa: UP035 - `List` of older code
     Annotated,
     Any,
@@ -21,6 +22,7 @@ from typing import (  # noqa: UP035 - `List` of older code
 )
 from uuid import UUID
 
+import numpy as np
 import pytest
 import typing_extensions
 
@@ -328,6 +330,45 @@ def test_values_that_fit_their_hints_are_taken(update: Any) -> None:
     assert dict(team.run("q").state)[key] == update[key]
 
 
+class Numbers(TypedDict, total=False):
+    whole: int
+    share: float
+    listed: list[int] | None
+    is_any: bool
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {"whole": np.int64(3)},
+        {"share": np.float32(0.5)},
+        {"share": np.int64(3)},
+        {"listed": [1, np.uint8(2)]},
+        {"is_any": np.bool_(True)},
+    ],
+)
+def test_a_number_of_numpy_counts_as_that_of_python(update: Any) -> None:
+    team = Orchestrator([Returns(lambda _, __: update)], state=Numbers, checkpointer="memory:")
+    (key,) = update
+    found = dict(team.run("q", thread="t").state)[key]
+    assert (found, type(found)) == (update[key], type(update[key]))
+    assert team.state("t").state[key] == update[key]
+
+
+@pytest.mark.parametrize(
+    ("update", "expected"),
+    [
+        ({"whole": np.float64(3)}, "`whole` must be int"),
+        ({"whole": np.array([3])}, "`whole` must be int: ndarray"),
+        ({"share": Fraction(1, 2)}, "`share` must be float or int: Fraction"),
+        ({"is_any": np.int64(1)}, "`is_any` must be bool: int64"),
+    ],
+)
+def test_another_number_of_numpy_does_not_fit(update: Any, expected: str) -> None:
+    with pytest.raises(StateError, match=expected):
+        Orchestrator([Returns(lambda _, __: update)], state=Numbers).run("q")
+
+
 @pytest.mark.parametrize("key", ["bare", "older"])
 def test_a_list_without_a_type_takes_any_element(key: str) -> None:
     team = Orchestrator([Returns(lambda _, __: {key: object})], state=Nested)
@@ -448,6 +489,12 @@ def test_a_coroutine_that_nobody_awaited_is_named() -> None:
 def test_a_checkpointer_without_a_scheme_is_offered_one(given: str, meant: str) -> None:
     with pytest.raises(ValidationError, match=f'did you mean "{re.escape(meant)}"'):
         Orchestrator([Returns(None)], checkpointer=given)
+
+
+def test_a_url_of_sqlalchemy_is_refused_with_both_readings() -> None:
+    with pytest.raises(ValidationError, match=r": sqlite:///runs\.db") as caught:
+        Orchestrator([Returns(None)], checkpointer="sqlite:///runs.db")
+    assert caught.value.code == "store_setting_invalid"
 
 
 def test_a_missing_argument_names_the_method_alone() -> None:

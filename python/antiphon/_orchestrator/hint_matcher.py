@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import collections.abc
+import sys
 import types
 import typing
 from collections.abc import Callable
@@ -175,9 +176,16 @@ class _Instance:
 
     def _fits(self, value: Any) -> bool:
         try:
-            return isinstance(value, self._kinds)
+            return isinstance(value, self._kinds) or isinstance(_number(value), self._kinds)
         except TypeError:  # a class that does not tell its instances
             return True
+
+
+def _number(value: Any) -> Any:
+    """A number of numpy, such as the sum of a column, as the one of Python that it stands for."""
+    numpy = sys.modules.get("numpy")
+    is_numpys = numpy is not None and isinstance(value, numpy.number | numpy.bool_)
+    return value.item() if is_numpys else value
 
 
 class _Literal:
