@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import re
 from typing import Any
 
 import pytest
@@ -223,7 +224,30 @@ def test_a_run_that_fails_tells_nothing_of_its_inside_and_the_server_goes_on(
     assert after.body["answer"] == "unharmed"
     (record,) = (one for one in caplog.records if one.name == "antiphon.server")
     assert "~inside" in caplog.text
+    named = r", run [0-9a-f-]{36}" if issubclass(kind, Exception) else ""
+    assert re.fullmatch(f"a request failed: POST /runs{named}", record.getMessage())
     assert record.exc_info is not None
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_the_log_names_the_thread_of_a_request_that_failed(
+    accept: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    hostile = "t\x1b[2J"
+    with server.start(Failing(checkpointer="memory:")) as running:
+        if accept == "application/json":
+            ask(running.url, "RuntimeError", hostile)
+        else:
+            question = {"question": "RuntimeError", "thread": hostile}
+            with events(running.url, "/runs", question) as stream:
+                assert [one.name for one in stream][-1] == "error"
+        send(running.url, "POST", "/threads/t%1B%5B2J/resume", {})
+    messages = [one.getMessage() for one in caplog.records if one.name == "antiphon.server"]
+    routes = [message.partition(", run ")[0] for message in messages]
+    assert routes == [
+        f"a request failed: POST /runs, thread {hostile!r}",
+        f"a request failed: POST /threads/{{thread}}/resume, thread {hostile!r}",
+    ]
 
 
 def test_an_error_of_a_run_is_not_taken_for_one_of_the_request() -> None:

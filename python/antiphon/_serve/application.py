@@ -54,17 +54,29 @@ def application(runner: ServedRunner, runs: ActiveRuns, limits: RequestPolicy) -
         ("/threads/{thread:path}/resume", routes.resume, "POST"),
         ("/threads/{thread:path}", routes.state, "GET"),
     ]
-    made = [Route(path, _Endpoint(answer), methods=[method]) for path, answer, method in table]
+    made = [
+        Route(path, _Endpoint(answer, _route(method, path)), methods=[method])
+        for path, answer, method in table
+    ]
     app = Starlette(routes=made, exception_handlers={404: _elsewhere, 405: _elsewhere})
     app.router.redirect_slashes = False
     return RequestGate(app, limits.hosts, limits.token)
 
 
-class _Endpoint:
-    """A route as an ASGI application, whose failures are replies."""
+def _route(method: str, path: str) -> str:
+    return f"{method} {path.replace(':path', '')}"
 
-    def __init__(self, answer: Callable[[Request, Send], Awaitable[None]]) -> None:
+
+class _Endpoint:
+    """A route as an ASGI application, whose failures are replies.
+
+    Attributes:
+        route: its method and path.
+    """
+
+    def __init__(self, answer: Callable[[Request, Send], Awaitable[None]], route: str) -> None:
         self._answer = answer
+        self.route = route
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         from starlette.requests import ClientDisconnect, Request
@@ -74,7 +86,8 @@ class _Endpoint:
         except ClientDisconnect:
             return
         except Exception as error:  # noqa: BLE001 - nothing of the server's inside is sent
-            await send_json(send, *reply_to(error))
+            thread = scope["path_params"].get("thread")
+            await send_json(send, *reply_to(error, self.route, thread))
 
 
 class _Routes:
@@ -126,7 +139,13 @@ class _Routes:
         await send_json(send, 200, found.to_dict())
 
     def _exchange(self, request: Request, send: Send, thread: str | None) -> RunExchange:
-        return RunExchange(request.receive, send, thread, self._limits.keep_alive)
+        return RunExchange(
+            request.receive,
+            send,
+            thread=thread,
+            route=request.scope["endpoint"].route,
+            keep_alive=self._limits.keep_alive,
+        )
 
     async def _reply(self, request: Request, exchange: RunExchange, work: Any) -> None:
         def begin(show: Any) -> Any:

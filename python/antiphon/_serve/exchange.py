@@ -40,13 +40,23 @@ class RunExchange:
         receive: tells when the client has gone.
         send: sends the reply.
         thread: what keeps the run.
+        route: the route of the request, for the log.
         keep_alive: seconds of silence after which a stream gets a comment.
     """
 
-    def __init__(self, receive: Receive, send: Send, thread: str | None, keep_alive: float) -> None:
+    def __init__(
+        self,
+        receive: Receive,
+        send: Send,
+        *,
+        thread: str | None,
+        route: str,
+        keep_alive: float,
+    ) -> None:
         self._receive = receive
         self._send = send
         self._thread = thread
+        self._route = route
         self._keep_alive = keep_alive
         self._departure = RunCancelled("the client has gone away", code="run_cancelled")
         self._waiting = 0
@@ -109,7 +119,7 @@ class RunExchange:
         except Exception as error:  # noqa: BLE001 - every failure has a reply
             if error is self._departure:
                 return
-            _, body, _ = reply_to(error)
+            _, body, _ = reply_to(error, self._route, self._thread)
             last = event_chunk("error", {**body, "thread": self._thread})
         else:
             last = event_chunk("result", result.to_dict())
@@ -119,7 +129,7 @@ class RunExchange:
     async def _fail(self, error: BaseException) -> None:
         if error is self._departure:
             return
-        status, body, headers = reply_to(error)
+        status, body, headers = reply_to(error, self._route, self._thread)
         # The thread of a request that was refused holds nothing of it.
         kept = {"thread": self._thread} if status >= _SERVER_FAILED else {}
         await send_json(self._send, status, {**body, **kept}, headers)

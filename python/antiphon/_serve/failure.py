@@ -45,14 +45,21 @@ _FAILURES = ("error", "retry")
 _log = logging.getLogger("antiphon.server")
 
 
-def reply_to(error: BaseException) -> tuple[int, dict[str, Any], dict[str, str]]:
+def reply_to(
+    error: BaseException, route: str, thread: str | None = None
+) -> tuple[int, dict[str, Any], dict[str, str]]:
     """The status, body and headers of the reply to a request that failed.
 
     What is not about the request is logged, and the reply says no more than that it failed.
+
+    Args:
+        error: the failure.
+        route: the route of the request, for the log.
+        thread: the thread of its run, for the log.
     """
     status = _status(error)
     if status is None or not isinstance(error, AntiphonError):
-        _log.error("a request failed", exc_info=error)
+        _log.error("a request failed: %s", _place(error, route, thread), exc_info=error)
         return (
             500,
             body_of("run_failed", "the request failed", "the log of the server says why"),
@@ -60,6 +67,13 @@ def reply_to(error: BaseException) -> tuple[int, dict[str, Any], dict[str, str]]
         )
     body = body_of(error.code, error.message, error.hint)
     return status, body, _HEADERS.get(status, {})
+
+
+def _place(error: BaseException, route: str, thread: str | None) -> str:
+    """Where the failure is: its route, thread and run. The client may have named the thread."""
+    ended = Result.of(error)
+    run = [] if ended is None else [f"run {ended.run_id}"]
+    return ", ".join([route, *([] if thread is None else [f"thread {thread!r}"]), *run])
 
 
 def body_of(code: str, message: str, hint: str | None) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class RequestGate:
         try:
             self._check(scope)
         except (AuthError, PolicyError) as error:
-            await send_json(send, *reply_to(error))
+            await send_json(send, *reply_to(error, "the gate"))
             return
         await self._application(scope, receive, send)
 
