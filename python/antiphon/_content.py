@@ -46,12 +46,27 @@ def text_of(content: Any) -> str:
     return "\n".join(_label(part) for part in content)
 
 
-def encode_tool_result(value: Any) -> Any:
+def encode_tool_result(value: Any, tool: str) -> Any:
     """Encode the result of a tool as a JSON value: parts as content, other values as data.
+
+    Args:
+        value: what the tool returned.
+        tool: its name. What cannot be encoded is also logged, because only who wrote the tool can
+            change that, while the error goes to a model.
 
     Raises:
         ToolError: the value, or one inside it, is not supported (``tool_result``).
     """
+    try:
+        return _encoded(value)
+    except ToolError as error:
+        import logging
+
+        logging.getLogger(f"antiphon.tool.{tool}").warning("%s; %s", error.message, error.hint)
+        raise
+
+
+def _encoded(value: Any) -> Any:
     if not is_content(value):
         return encode_result(value)
     try:

@@ -57,6 +57,25 @@ def test_a_trace_holds_requests_replies_and_tool_results() -> None:
     assert [one["role"] for one in second.messages] == ["assistant", "tool"]
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_result_that_no_model_can_read_is_logged_for_who_wrote_the_tool(
+    asynchronous: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def population(city: str) -> object:
+        return object()
+
+    async def apopulation(city: str) -> object:
+        return object()
+
+    found = tool(name="population")(apopulation if asynchronous else population)
+    result = geographer(USE, "I cannot tell.", tools=[found]).run("How many?")
+    assert result.outcome == "answered"
+    (record,) = (one for one in caplog.records if one.name == "antiphon.tool.population")
+    assert record.levelname == "WARNING"
+    assert "a tool's result cannot be shown to a model: object; return" in record.getMessage()
+    assert "cannot be shown to a model: object" in str(result.trace)
+
+
 def test_a_failed_tool_shows_its_error_and_an_unknown_one_too() -> None:
     unknown = {"tool_calls": [{"name": "area", "arguments": {}}]}
     nice = {"tool_calls": [{"name": "population", "arguments": {"city": "Nice"}}]}

@@ -108,7 +108,7 @@ def _of_tool(tool: Tool) -> ServedTool:
             shown = json_arguments(tool, arguments)
             asked = ToolCall(name=tool.name, arguments=shown, call_id=uuid.uuid4().hex)
             enforce(tool.name, await run_async(decide(approve, asked)))
-        return encode_tool_result(await tool.acall(arguments))
+        return encode_tool_result(await tool.acall(arguments), tool.name)
 
     return ServedTool(
         name=tool.name,

@@ -238,10 +238,12 @@ class AgentLoopOptions:
         """A tool as the engine calls it, from JSON to JSON, and the function that approves."""
 
         def call(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
-            return encode_tool_result(tool.start(arguments, self._tool_context(tool, about)))
+            result = tool.start(arguments, self._tool_context(tool, about))
+            return encode_tool_result(result, tool.name)
 
         async def acall(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
-            return encode_tool_result(await tool.start(arguments, self._tool_context(tool, about)))
+            result = await tool.start(arguments, self._tool_context(tool, about))
+            return encode_tool_result(result, tool.name)
 
         if tool.native is not None:
             return dict(tool.spec), tool.native.handle, False, _approver(tool)

@@ -143,4 +143,4 @@ class ToolCallback:
             resource=None if caller is None else resource_of(self.tool, caller),
             context_summary=about.get("context_summary"),
         )
-        return encode_tool_result(call_tool(self._ungated, arguments, context))
+        return encode_tool_result(call_tool(self._ungated, arguments, context), self.tool.name)

@@ -99,10 +99,10 @@ def as_structured_tool(tool: Any) -> Any:
         raise ImportError(message, name=error.name) from error
 
     def call(**arguments: Any) -> Any:
-        return _blocks(call_tool(tool, arguments, _context_of_call(tool)))
+        return _blocks(call_tool(tool, arguments, _context_of_call(tool)), tool.name)
 
     async def acall(**arguments: Any) -> Any:
-        return _blocks(await acall_tool(tool, arguments, _context_of_call(tool)))
+        return _blocks(await acall_tool(tool, arguments, _context_of_call(tool)), tool.name)
 
     return StructuredTool(
         name=tool.name,
@@ -145,7 +145,7 @@ def _is_async(tool: Any) -> bool:
     return owner is not None and not owner.__module__.startswith("langchain_core.")
 
 
-def _blocks(value: Any) -> Any:
+def _blocks(value: Any, tool: str) -> Any:
     """A result as LangChain's messages take it: images and files as standard content blocks."""
     if not is_content(value):
         return value
@@ -153,7 +153,7 @@ def _blocks(value: Any) -> Any:
         {"type": "text", "text": json.dumps(part["value"], ensure_ascii=False)}
         if part["type"] == "data"
         else part
-        for part in encode_tool_result(value)["content"]
+        for part in encode_tool_result(value, tool)["content"]
     ]
 
 
