@@ -264,7 +264,8 @@ class RunResult:
         self.__dict__.update(kept)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(outcome={self.outcome!r}, answer={self.answer!r})"
+        answer = _bounded_repr(self.answer)
+        return f"{type(self).__name__}(outcome={self.outcome!r}, answer={answer})"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from antiphon._result_view import ResultView
@@ -328,6 +329,17 @@ class RunResult:
             f"{usage.steps} steps, {usage.model_calls} model calls, {usage.tool_calls} tool "
             f"calls, {usage.input_tokens} + {usage.output_tokens} tokens, {usage.retries} retries"
         )
+
+
+_LONGEST = 500
+"""Characters of an answer in a ``repr``, which lists, debuggers and logs show of each result."""
+
+
+def _bounded_repr(answer: Any) -> str:
+    if isinstance(answer, str) and len(answer) > _LONGEST:
+        return f"{answer[:_LONGEST]!r}… ({len(answer)} characters)"
+    text = repr(answer)
+    return text if len(text) <= 2 * _LONGEST else f"{text[:_LONGEST]}…"
 
 
 _ATTACHED = "__antiphon_result__"

@@ -76,6 +76,18 @@ def test_a_result_is_json_that_names_what_json_lacks() -> None:
     assert fields["errors"] == fields["questions"] == []
 
 
+@pytest.mark.parametrize("answer", ["x" * 1_000_000, ["x" * 1_000_000]])
+def test_a_repr_is_bounded_and_the_answer_whole(answer: Any) -> None:
+    class Long(Agent):
+        def act(self, state: Any, ctx: AgentContext) -> Any:
+            return {"answer": answer}
+
+    results = Long().batch(["a", "b"])
+    assert len(repr(results)) < 1_500
+    assert "Result(outcome='answered', answer=" in repr(results)
+    assert [one.answer for one in results] == [answer, answer]
+
+
 def test_an_answered_one_passes_on() -> None:
     found = result()
     assert found.raise_for_outcome() is found
