@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _Reducer = collections.abc.Callable[[Any, Any], Any]
 
+EXTRAS = "__extras__"
+"""The channel of a team whose state has no class: its value has the keys that agents add."""
 _ADDED = (list, tuple, str, int, float)
 _CONCRETE: dict[Any, type] = {
     collections.abc.Sequence: list,

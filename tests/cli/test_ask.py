@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -59,6 +60,31 @@ def test_json_is_one_object(antiphon: Antiphon) -> None:
     assert (answer["final_answer"], answer["outcome"]) == ("Lima", "answered")
     assert answer["usage"]["input_tokens"] == 60
     assert (answer["model"], answer["caveat"]) == ("openai:gpt-5-mini", None)
+
+
+@pytest.mark.parametrize("system", sorted(systems()))
+def test_the_guide_lists_what_every_system_tells_as_json(
+    system: str, tmp_path: Path, antiphon: Antiphon
+) -> None:
+    guide = Path(__file__).parents[2] / "docs/guides/ask.md"
+    (row,) = (one for one in guide.read_text().splitlines() if one.startswith("| `--json`"))
+    listed = set(re.findall("`([a-z_]+)`", row.partition("beside them")[0]))
+    table = tmp_path / "t.csv"
+    table.write_text("a\n1\n")
+    database = ("--db", str(table)) if system == "data_analyst" else ()
+    with RoleServer(said={"said": "hello"}) as server:
+        done = antiphon("ask", "1 + 1?", "--system", system, "--json", *database, url=server.url)
+    assert "answer" in listed
+    assert listed <= set(json.loads(done.stdout)), done.stderr
+
+
+def test_a_thread_needs_a_store(antiphon: Antiphon) -> None:
+    with RoleServer() as server:
+        done = antiphon("ask", "Who?", "--thread", "t", url=server.url)
+        assert server.bodies == []
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no store: ANTIPHON_CHECKPOINTER is not set" in done.stderr
+    assert "pass --store sqlite:runs.db" in done.stderr
 
 
 def test_a_question_that_pauses_is_kept_and_resumed_by_the_name_of_its_system(

@@ -182,7 +182,7 @@ def test_a_folder_that_does_not_exist_is_refused_before_a_model_is_asked(
         done = antiphon("ask", QUESTION, "--docs", str(tmp_path / "absent"), url=server.url)
         assert not server.bodies
     assert (done.returncode, done.stdout) == (2, "")
-    assert "`folder` must be an existing folder" in done.stderr
+    assert f"`--docs` must be an existing folder: {tmp_path}" in done.stderr
 
 
 def test_a_report_that_cannot_be_written_is_refused_before_a_model_is_asked(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from antiphon import Agent
 from antiphon.checkpoint import SqliteSaver
 from support.commands import PYTHON, CommandServer, kept_environment
 
@@ -107,6 +108,7 @@ class TestList:
             ("nonsense:runs.db", 2, "found: nonsense:"),
             ("memory:", 2, "cannot be used from the command line"),
             ("sqlite:team.py", 1, "is damaged"),
+            ("sqlite:///runs.db", 2, "write `sqlite:runs.db` for a file in the current folder"),
             ("sqlite:.", 1, "store"),
         ],
     )
@@ -144,6 +146,19 @@ class TestShow:
         assert [one["value"] for one in thread["questions"]] == ["your name?"]
         assert thread["checkpoints"][0]["next"] == ["greeter"]
         assert thread["written"]["question"] == "greet"
+
+    def test_keys_that_agents_have_added_have_their_own_names(self, shell: Shell) -> None:
+        class Note(Agent):
+            def act(self, state: Any, ctx: Any) -> Any:
+                return {"note": "seen", "answer": "ok"}
+
+        with SqliteSaver.open(shell.folder / "open.db") as saver:
+            Note(checkpointer=saver).run("q", thread="t")
+        done = shell.runs("show", "t", store="sqlite:open.db")
+        assert "\nnote = seen\n" in f"{done.stdout}\n"
+        assert "__extras__" not in done.stdout
+        written = json.loads(shell.runs("show", "t", "--json", store="sqlite:open.db").stdout)
+        assert (written["written"]["note"], written["written"]["answer"]) == ("seen", "ok")
 
     def test_a_thread_that_is_not_there_is_an_error(self, shell: Shell) -> None:
         for arguments in (

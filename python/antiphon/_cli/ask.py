@@ -12,7 +12,7 @@ from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.progress import ProgressView
 from antiphon._cli.ready_system import prepare, system_of
 from antiphon._cli.report import check_report, write_report
-from antiphon._cli.store import create_store
+from antiphon._cli.store import create_store, no_store
 from antiphon._cli.terminal import write
 from antiphon._text import drop_controls, well_formed
 from antiphon.errors import ValidationError
@@ -53,16 +53,25 @@ def ask(options: argparse.Namespace) -> Exit:
             resume = f"runs resume {result.thread} --team {options.system}{store}"
             view.say(f"answer it: antiphon {resume} --answer JSON")
         elif result.questions:
-            view.say("to answer it, ask again with --thread NAME, which keeps the question")
+            view.say("to answer it, ask again with --thread NAME and --store URL, which keep it")
     write(_output(result, options))
     sys.stdout.flush()
     return after(result)
 
 
 def _kept(options: argparse.Namespace) -> Saver | None:
-    """The store of a question that is to be kept."""
+    """The store of a question that is to be kept.
+
+    Raises:
+        ValidationError: the question has a thread and no store (``store_missing``), or as
+            `create_store`.
+        StateError: it cannot be opened.
+    """
     is_kept = options.store is not None or options.thread is not None
-    return create_store(options.store) if is_kept else None
+    store = create_store(options.store) if is_kept else None
+    if store is None and options.thread is not None:
+        raise no_store()
+    return store
 
 
 def _question(given: str) -> str:

@@ -138,6 +138,10 @@ def documents(folder: str, view: ProgressView | None) -> Toolset:
         ValidationError: there is no such folder (``tool_setting_invalid``).
         ToolError: it cannot be indexed (``document_index_unavailable``).
     """
+    if not Path(folder).is_dir():
+        raise ValidationError(
+            f"`--docs` must be an existing folder: {folder}", code="tool_setting_invalid"
+        )
     from antiphon._builtin_tools.document_search import indexed_folder
 
     say = tell if view is None else view.say

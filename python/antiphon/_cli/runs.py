@@ -11,6 +11,7 @@ from antiphon._cli.store import open_store
 from antiphon._cli.terminal import line, table, tell, write
 from antiphon._cli.units import age, size_text
 from antiphon._json_values import encode_or
+from antiphon._state_schema import EXTRAS
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _show(saver: Saver, options: argparse.Namespace) -> None:
         for key, path, value in detail.questions
     ]
     parts += _tables(detail)
-    parts += [f"{line(key, 40)} = {_value(value)}" for key, value in detail.written.items()]
+    parts += [f"{line(key, 40)} = {_value(value)}" for key, value in _written(detail).items()]
     write("\n".join(parts))
 
 
@@ -205,8 +206,15 @@ def _detail(detail: ThreadDetail) -> dict[str, Any]:
             {name: getattr(one, name) for name in shot} | {"at": _moment(one.at)}
             for one in detail.checkpoints
         ],
-        "written": {key: _plain(value) for key, value in detail.written.items()},
+        "written": {key: _plain(value) for key, value in _written(detail).items()},
     }
+
+
+def _written(detail: ThreadDetail) -> dict[str, Any]:
+    """The values that were written last, also those of keys that agents have added."""
+    written = dict(detail.written)
+    added = written.pop(EXTRAS, None)
+    return {**written, **added} if isinstance(added, dict) else written
 
 
 def _moment(at: Any) -> str:

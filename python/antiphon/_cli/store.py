@@ -27,21 +27,18 @@ def open_store(given: str | None) -> Saver:
     """
     url = given or os.environ.get(STORE, "").strip()
     if not url:
-        raise ValidationError(
-            f"no store: {STORE} is not set",
-            code="store_missing",
-            hint="pass --store sqlite:runs.db, or set the variable",
-        )
+        raise no_store()
     file = Path(url.removeprefix("sqlite:"))
     # What has no scheme can be a path alone.
     if url.startswith("sqlite:") or ":" not in url or file.exists():
-        if not file.exists():
+        # What is unclear is refused by the saver, which says what to write.
+        if not file.exists() and not fullmatch("sqlite://(?!//).*", url):
             raise StateError(
                 f"file not found: {file}",
                 code="store_unavailable",
                 hint="check the path; the file is created when the first run is stored",
             )
-        return SqliteSaver.open(file, key=_key())
+        return SqliteSaver.open(url, key=_key())
     if url.startswith(("postgres:", "postgresql:")):
         return PostgresSaver.open(url, key=_key())
     try:
@@ -53,6 +50,15 @@ def open_store(given: str | None) -> Saver:
             f"a store in memory cannot be used from the command line: {url}", code="call_invalid"
         )
     return saver
+
+
+def no_store() -> ValidationError:
+    """The error of a command that needs a store and has none."""
+    return ValidationError(
+        f"no store: {STORE} is not set",
+        code="store_missing",
+        hint="pass --store sqlite:runs.db, or set the variable",
+    )
 
 
 def create_store(given: str | None) -> Saver | None:

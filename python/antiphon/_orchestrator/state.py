@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from antiphon._antiphon import Overwrite
 from antiphon._orchestrator.messages import listed
 from antiphon._orchestrator.value_types import ValueTypes
-from antiphon._state_schema import Channel, is_model, read_schema
+from antiphon._state_schema import EXTRAS, Channel, is_model, read_schema
 from antiphon.errors import StateError, ValidationError
 from antiphon.state import append as append_rule
 from antiphon.state import extend, merge, once
@@ -264,9 +264,6 @@ def _complete(kind: type) -> type:
     return kind
 
 
-_EXTRAS = "__extras__"
-
-
 class OpenState:
     """A state whose keys are not known beforehand.
 
@@ -284,11 +281,11 @@ class OpenState:
         builder.channel("question")
         builder.channel("messages", "messages", default=[])
         builder.channel("answer", "last")
-        builder.channel(_EXTRAS, "fields", default={})
+        builder.channel(EXTRAS, "fields", default={})
 
     def show(self, raw: dict[str, Any]) -> dict[str, Any]:
         shown = {key: value for key, value in raw.items() if not key.startswith("__")}
-        for key, value in raw.get(_EXTRAS, {}).items():
+        for key, value in raw.get(EXTRAS, {}).items():
             # As with declared keys, agents that run in parallel do not share containers.
             shown[key] = value.copy() if type(value) in (list, dict, set) else value
         return shown
@@ -315,7 +312,7 @@ class OpenState:
                     f"a key of the state must be a string that does not begin with `__`: {key!r}",
                     code="state_key_unknown",
                 )
-        return {**made, _EXTRAS: fields}
+        return {**made, EXTRAS: fields}
 
 
 RECORDED = "__errors__"
