@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import sqlite3
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
@@ -134,6 +135,15 @@ def test_what_is_no_frame_is_refused(frames: Any, message: str) -> None:
     with pytest.raises(ValidationError, match=message) as caught:
         DataAnalyst(scripted([]), frames=frames, sandbox=False)
     assert caught.value.code == "input_invalid"
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_a_series_is_refused_with_the_way_to_a_frame(package: str) -> None:
+    series = importlib.import_module(package).Series([1, 2])
+    with pytest.raises(ValidationError, match="`s` is something else: Series") as caught:
+        DataAnalyst(scripted([]), frames={"s": series}, sandbox=False)
+    assert "`.to_frame()`" in str(caught.value.hint)
+    assert ("`.reset_index()`" in str(caught.value.hint)) == (package == "pandas")
 
 
 def test_a_database_and_frames_cannot_be_given_both(tmp_path: Path) -> None:

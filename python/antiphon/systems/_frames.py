@@ -126,8 +126,15 @@ def _table(name: str, frame: Any) -> _Table:
         f"`frames` must hold data frames, dicts of columns or lists of dicts; `{name}` is "
         f"something else: {type(frame).__name__}",
         code="input_invalid",
-        hint="pass a pandas or polars DataFrame",
+        hint=_frame_hint(frame),
     )
+
+
+def _frame_hint(given: Any) -> str:
+    if not hasattr(given, "to_frame"):
+        return "pass a pandas or polars DataFrame"
+    hint = "a series becomes a frame with `.to_frame()`"
+    return f"{hint}, or with `.reset_index()`" if hasattr(given, "reset_index") else hint
 
 
 def _rows_of(name: str, columns: Mapping[Any, Any]) -> Iterable[Sequence[Any]]:
