@@ -20,8 +20,8 @@ pub(crate) fn give_up(state: &mut RunState, run: &Bound<'_, Run>, id: TaskId) {
     let path = state.machine.path(id).join(" > ");
     let data = json!({"threads": threads, "node": path});
     state.machine.note(id, EventKind::Custom, "thread_abandoned", data);
-    let message = "a call of `%s` took too long and still runs on a thread of its own, which \
-                   nothing can stop; such threads: %s";
+    let message = "a call of `%s` was cancelled, or its time is over, and still runs on a \
+                   thread of its own, which nothing can stop; such threads: %s";
     // A log that cannot be written to is no reason to fail.
     let _ = run.py().import(intern!(run.py(), "logging")).and_then(|logging| {
         let logger = logging.call_method1("getLogger", ("antiphon.threads",))?;
