@@ -22,6 +22,10 @@ pytestmark = pytest.mark.slow
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+_ONCE = {"builtin-tools.md", "from-langgraph.md"}
+"""Pages that are about files which they leave: tools that do not overwrite, a chat that grows."""
+
+
 def pages() -> list[Path]:
     """The pages that hold Python examples."""
     texts = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -42,16 +46,20 @@ def test_the_examples_of_a_page_run(
     given = dict(os.environ)
     if "DATABASE_URL" in page.read_text(encoding="utf-8"):
         given["DATABASE_URL"] = request.getfixturevalue("postgres").database()
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script(page)],
-        cwd=tmp_path,
-        env=given,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", script(page)],
+            cwd=tmp_path,
+            env=given,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        # What the first run has left must not disturb who runs the page again.
+        if page.name in _ONCE or not any(tmp_path.iterdir()):
+            break
 
 
 def test_no_two_pages_write_to_the_same_database() -> None:
