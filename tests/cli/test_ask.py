@@ -215,6 +215,18 @@ def test_a_refused_key_exits_with_4_and_is_not_shown(antiphon: Antiphon) -> None
     assert KEY not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("status", [401, 404, 503])
+def test_a_research_without_a_model_exits_with_4_too(
+    status: int, tmp_path: Path, antiphon: Antiphon
+) -> None:
+    (tmp_path / "notice.md").write_text("# Notice\n\nIn France it is 3 months.\n")
+    given = ("--system", "deep-research", "--docs", str(tmp_path))
+    with RoleServer(status=status) as server:
+        done = antiphon("ask", "How long is the notice period?", *given, url=server.url)
+    assert done.returncode == 4, done.stderr
+    assert "no request to a model succeeded" in done.stderr
+
+
 def test_without_any_model_the_exit_is_4_and_the_hint_names_the_ways(
     tmp_path: Path, antiphon: Antiphon
 ) -> None:

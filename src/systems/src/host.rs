@@ -126,7 +126,9 @@ impl<S: System> Host for SystemHost<S> {
     fn model(&self, call: &NodeCall) -> Result<Arc<dyn Model>, Fault> {
         let roles = &self.scope.system.resources().roles;
         match roles.implementation(self.role(call)?.role)? {
-            RoleImplementation::Model(model) => Ok(Arc::clone(&model.model)),
+            RoleImplementation::Model(model) => {
+                Ok(self.scope.requests.before(Arc::clone(&model.model)))
+            }
             RoleImplementation::Code(_) => Err(no_code(call)),
         }
     }

@@ -47,6 +47,7 @@ mod planned_call;
 pub mod prompts;
 pub mod registry;
 pub mod reply;
+mod request_tally;
 pub mod resources;
 pub mod result;
 mod result_shape;

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::patch::Patch;
+use crate::request_tally::RequestTally;
 use crate::state::{ATTACHMENTS, Field, INPUT};
 use crate::state_cache::StateCache;
 use crate::stored_attachments;
@@ -32,6 +33,7 @@ pub struct RunScope<S: System> {
     /// Whether a thread keeps the run.
     pub(crate) is_kept: bool,
     pub(crate) tools: Arc<ToolCache>,
+    pub(crate) requests: Arc<RequestTally>,
     pub(crate) state: StateCache<S::State>,
     pub(crate) user_context: Option<UserContext>,
 }

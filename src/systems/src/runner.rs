@@ -36,12 +36,14 @@ mod opening;
 mod paused;
 mod spent_budget;
 mod storage_note;
+mod unanswered_requests;
 
 pub use paused::PausedRun;
 
 use open_questions::{open_question, waiting};
 use opening::open_thread;
 use spent_budget::{limit_name, spent_budget, spent_dimension};
+use unanswered_requests::ending_of_requests;
 
 /// A system, ready for any number of questions at once.
 pub struct SystemRunner<S: System> {
@@ -228,6 +230,7 @@ impl<S: System> SystemRunner<S> {
             attachments,
             is_kept: session.thread.is_some(),
             tools,
+            requests: Arc::default(),
             state: StateCache::default(),
             user_context: session.user_context.clone(),
         })
@@ -388,9 +391,10 @@ impl<S: System> SystemRunner<S> {
             Ok(state) => (state, None),
             Err(fault) => (S::State::default(), Some(fault)),
         };
+        let (ending, fault, unasked) =
+            ending_of_requests((&self.graph, run, &state), (ending, fault.or(unread)), scope);
         let storage_fault = started.storage_fault();
-        let mut finished =
-            Finished { state, ending, fault: fault.or(unread), storage_fault, run: scope };
+        let mut finished = Finished { state, ending, fault, storage_fault, run: scope };
         let Conclusion { output, outcome, reason, error } = self.system.conclude(&mut finished);
         let events = recorder.events();
         let error = error.or_else(|| {
@@ -400,7 +404,8 @@ impl<S: System> SystemRunner<S> {
                 |spent: BudgetDimension| spent_budget::<S::Config>(spent, run.budget(), own);
             spent.filter(|_| is_spent).map(fault)
         });
-        let reason = reason.or(stopped).or_else(|| limit_name(outcome, error.as_ref()?));
+        let reason =
+            unasked.or(reason).or(stopped).or_else(|| limit_name(outcome, error.as_ref()?));
         let spent = *run.budget().spent();
         // A thread has a checkpoint by now, and is resumed from that.
         let checkpoint = Some(started.checkpoint()).filter(|checkpoint| *checkpoint > 0);

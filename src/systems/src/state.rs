@@ -20,7 +20,7 @@ pub(crate) const TOOL_RESULTS: &str = "tool_results";
 /// The attachments of a run that a thread keeps, see [`crate::stored_attachments`].
 pub(crate) const ATTACHMENTS: &str = "attachments";
 /// The field in which failures of nodes are recorded.
-const ERROR: &str = "error";
+pub(crate) const ERROR: &str = "error";
 
 /// A struct that [`state!`](crate::state) has made.
 pub trait SystemState:

@@ -9,9 +9,12 @@ use super::request::AgentName;
 use super::tabular::TabularResult;
 use super::trace_event::TraceEvent;
 use crate::base64_bytes::Base64Bytes;
+use crate::request_tally::is_request_failure;
 
 /// What the fault of a call names that does not fill the path of its endpoint.
 const PATH_PARAMETERS: &str = "path_parameters";
+/// The detail of a failure of a request to a model: the model has said nothing.
+const NOT_ASKED: &str = "not_asked";
 
 /// How the work of an agent stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -111,6 +114,7 @@ impl AgentError {
             FaultCode::SandboxUnavailable | FaultCode::SandboxMissing => "ConfigurationError",
             _ => match fault.category {
                 Category::ModelTransport | Category::ModelOutput => "ModelError",
+                Category::Auth | Category::Validation if is_request_failure(fault) => "ModelError",
                 Category::ToolTransport => "HttpRequestError",
                 Category::Timeout => "Timeout",
                 _ => "ToolError",
@@ -124,6 +128,9 @@ impl AgentError {
         }
         if matches!(fault.code, FaultCode::ApiUnauthorized | FaultCode::ApiTokenFailed) {
             error = error.with("auth", true);
+        }
+        if error.kind == "ModelError" && is_request_failure(fault) {
+            error = error.with(NOT_ASKED, true);
         }
         error
     }
@@ -152,6 +159,9 @@ impl AgentError {
             "Refused" => "a person refused the call".to_owned(),
             "MaxTurns" => "the limit of agents was reached".to_owned(),
             "DependencyFailed" => "it needs the result of an agent that failed".to_owned(),
+            "ModelError" if self.details.contains_key(NOT_ASKED) => {
+                "the model could not be asked".to_owned()
+            }
             "ModelError" => "the model gave no usable reply".to_owned(),
             _ => "it failed".to_owned(),
         }

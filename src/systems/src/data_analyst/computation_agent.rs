@@ -111,8 +111,8 @@ fn resources(cx: &NodeContext<DataAnalyst>) -> Result<SystemResourcesBuilder, Fa
         let implementation = match own.roles.implementation(played_by)?.clone() {
             RoleImplementation::Model(mut model) => {
                 let reporter = cx.call.reporter.clone();
-                model.model =
-                    Arc::new(CountedModel { model: model.model, reporter, role: played_by });
+                let tallied = cx.scope.requests.before(model.model);
+                model.model = Arc::new(CountedModel { model: tallied, reporter, role: played_by });
                 RoleImplementation::Model(model)
             }
             code @ RoleImplementation::Code(_) => code,

@@ -82,6 +82,23 @@ pub(super) fn role_failed(cx: &NodeContext<DeepResearch>, patch: &mut Patch<Stat
     patch.reset(State::error);
 }
 
+/// The roles that write what is delivered.
+const WRITERS: [&str; 3] = ["synthesiser", "reporter", "responder"];
+
+/// As [`role_failed`], before anything was searched. If no model can be asked that would write the
+/// report, the question ends with that fault, and a thread takes it up from here.
+pub(super) fn goes_on_without(
+    cx: &NodeContext<DeepResearch>,
+    patch: &mut Patch<State>,
+    code: &str,
+) -> Result<(), Fault> {
+    if let Some(fault) = cx.scope.requests.dead_end(&cx.system().resources.roles, &WRITERS) {
+        return Err(fault);
+    }
+    role_failed(cx, patch, code);
+    Ok(())
+}
+
 /// The role that classifies the question.
 pub(super) fn coordinator() -> RoleNode<DeepResearch> {
     let one_of = |names: &[&str]| json!({"enum": names});
@@ -191,7 +208,7 @@ pub(super) async fn coordinate_plainly(
     cx: NodeContext<DeepResearch>,
 ) -> Result<Patch<State>, Fault> {
     let mut patch = Patch::default();
-    role_failed(&cx, &mut patch, "COORDINATOR_FAILED");
+    goes_on_without(&cx, &mut patch, "COORDINATOR_FAILED")?;
     let usual = QueryClassification::default();
     resolve(&cx, &usual, &mut patch);
     patch.set(State::query_classification, Some(usual));
@@ -242,7 +259,7 @@ pub(super) async fn background_plainly(
     cx: NodeContext<DeepResearch>,
 ) -> Result<Patch<State>, Fault> {
     let mut patch = Patch::default();
-    role_failed(&cx, &mut patch, "BACKGROUND_FAILED");
+    goes_on_without(&cx, &mut patch, "BACKGROUND_FAILED")?;
     look_up(&cx, &[], &mut patch);
     Ok(patch)
 }

@@ -100,9 +100,9 @@ pub(super) fn conclude(finished: &mut Finished<'_, DeepResearch>) -> Conclusion<
     let ended = ending.outcome().filter(|_| unstored.is_none());
     let outcome = ended.unwrap_or_else(|| DeepResearch::completed_outcome(state));
     let is_answered = outcome == Outcome::Answered;
-    let reason = (outcome == Outcome::NoAnswer).then(|| reason(state));
-    let error: Option<Fault> =
-        fault.take().or_else(|| state.error.clone().filter(|_| !is_answered));
+    let failed = || state.error.clone().or_else(|| run.requests.failure());
+    let error: Option<Fault> = fault.take().or_else(|| failed().filter(|_| !is_answered));
+    let reason = (outcome == Outcome::NoAnswer).then(|| reason(state, error.as_ref()));
     // A report that was cut short has claims that nobody has verified.
     let cited = state.citation.is_finished().then(|| DeepResearch::run(state).result());
     let audit = cited.as_ref().map(|it| it.audit.clone());
@@ -173,7 +173,7 @@ fn unstored_error(fault: &Fault) -> ResearchError {
 }
 
 /// Why there is no answer.
-fn reason(state: &State) -> String {
+fn reason(state: &State, error: Option<&Fault>) -> String {
     if state.research_outcome == Some(ResearchOutcome::Degraded) {
         let why = last_error(state, |code| code == SYNTHESIS_FAILED);
         let run = &state.citation;
@@ -182,6 +182,7 @@ fn reason(state: &State) -> String {
             return why.unwrap_or(UNWRITTEN).to_owned();
         }
         let what = if state.citation.is_written() { "the report is incomplete" } else { UNWRITTEN };
+        let why = why.or_else(|| error.map(|fault| &*fault.message));
         return format!("{what}: {}", why.unwrap_or("no reply"));
     }
     match last_error(state, |code| code != PERSISTENCE_FAILED) {

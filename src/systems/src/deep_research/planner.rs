@@ -4,7 +4,7 @@ use antiphon_core::{Fault, Schema};
 use serde_json::json;
 
 use super::DeepResearch;
-use super::coordinator::{fail, role_failed};
+use super::coordinator::{fail, goes_on_without};
 use super::next_node::NextNode;
 use super::plan::{PlanDraft, PlanSituation, PlanVerdict, ResearchPlan, StepDraft};
 use super::prompt::{
@@ -109,7 +109,7 @@ fn planned(cx: &NodeContext<DeepResearch>, mut reply: RoleReply) -> Result<Patch
 /// The plan if the planner has failed: one step, the question itself.
 pub(super) async fn plan_plainly(cx: NodeContext<DeepResearch>) -> Result<Patch<State>, Fault> {
     let mut patch = Patch::default();
-    role_failed(&cx, &mut patch, "PLANNER_FAILED");
+    goes_on_without(&cx, &mut patch, "PLANNER_FAILED")?;
     let draft = PlanDraft::of_question(&cx.state.query);
     accept(&cx, revised(&cx, draft), NextNode::RouteStep, &mut patch);
     Ok(patch)

@@ -70,6 +70,18 @@ async fn a_text_is_an_answer_and_no_reply_lists_what_was_found() {
     }
 }
 
+#[tokio::test]
+async fn a_refused_key_is_the_error_of_the_search_and_is_sent_once() {
+    let stories = says("stories", "12 <stories>");
+    let refused = Fault::foreign(Category::Auth, "model_key_refused", "the key was refused");
+    let played = Scene::new(&json!({})).tool(&stories).planner([refused]).ask("How many?").await;
+    assert_eq!(played.result.outcome, Outcome::Error);
+    assert_eq!(played.result.reason.as_deref(), Some("no request to a model succeeded"));
+    assert_eq!(played.result.error.as_ref().unwrap().code, "model_key_refused");
+    assert_eq!((played.model.requests().len(), played.result.output.answer.as_str()), (1, ""));
+    assert!(played.html().contains("<pre>12 &lt;stories&gt;</pre>"), "{}", played.html());
+}
+
 /// AS-15 of `docs/systems/agentic-search.md`.
 #[tokio::test]
 async fn scripts_and_handlers_are_removed() {

@@ -3,6 +3,7 @@
 use antiphon_core::{Fault, FaultCode};
 use antiphon_models::ScriptedReply;
 use antiphon_runtime::sandbox::GuestFaultKind;
+use antiphon_systems::Outcome;
 use antiphon_systems::data_analyst::{AgentResult, TraceEventKind};
 use serde_json::{Value as Json, json};
 
@@ -119,6 +120,25 @@ async fn a_role_that_has_failed_is_an_event_also_if_the_question_is_answered() {
         let is_without_words = played.answer().contains('6');
         assert!(is_without_words, "{role}: {}", played.answer());
         assert_eq!(played.result.error, None, "{role}");
+    }
+}
+
+#[tokio::test]
+async fn a_question_whose_requests_have_all_failed_ends_with_their_error() {
+    let refused = Fault::new(FaultCode::ModelKeyRefused, "the key was refused");
+    for fault in [refused, Fault::new(FaultCode::ModelUnreachable, "the model is down")] {
+        let code = fault.code.clone();
+        let down = ScriptedReply::fault(fault);
+        let played = Scene::new(&json!({}))
+            .role("sql_writer", [down.clone()])
+            .role("composer", [down])
+            .ask("How many orders?")
+            .await;
+        assert_eq!(played.result.outcome, Outcome::Error);
+        assert_eq!(played.answer(), "sql has no answer: the model could not be asked.");
+        assert_eq!(played.result.reason.as_deref(), Some("no request to a model succeeded"));
+        assert_eq!(played.result.error.as_ref().unwrap().code, code);
+        assert_eq!(played.results()[0].2, "ModelError");
     }
 }
 

@@ -19,6 +19,7 @@ mod gains;
 mod hostile;
 mod limits;
 mod links;
+mod model_failures;
 mod plans;
 mod prompts;
 mod react;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::Answers;
 use antiphon_systems::plan_execute::{
     AnswerSource, ExecutionMode, PlanSource, StepErrorKind, TaskInput, TaskStatus,
@@ -30,6 +31,20 @@ async fn a_calculation_needs_no_planner() {
     assert_eq!(played.output().plan_source, Some(PlanSource::Template));
     assert_eq!(played.result.outcome, Outcome::Answered);
     assert!(played.requests("planner").is_empty());
+}
+
+#[tokio::test]
+async fn a_refused_key_is_the_error_of_the_task() {
+    let refused = Fault::new(FaultCode::ModelKeyRefused, "the key was refused");
+    let played = Scene::new(&json!({}))
+        .tool(&hits())
+        .role("planner", [refused])
+        .ask("Compare teas and cups, then write a page about both")
+        .await;
+    assert_eq!(played.result.outcome, Outcome::Error);
+    assert_eq!(played.result.reason.as_deref(), Some("no request to a model succeeded"));
+    assert_eq!(played.result.error.as_ref().unwrap().code, "model_key_refused");
+    assert_eq!(played.output().status, TaskStatus::FailedPlanning);
 }
 
 /// PE-02 of `docs/systems/plan-execute.md`.

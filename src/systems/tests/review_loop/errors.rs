@@ -57,12 +57,30 @@ async fn a_transport_that_gives_up_counts_and_the_agent_hears_the_same_again() {
 #[tokio::test]
 async fn errors_alone_end_a_question_at_the_limit() {
     let played = Scene::new(&json!({"retry_limit": 2}))
-        .role("planner", vec![unreachable(); 2])
+        .role("planner", [plan(&[], &["e1"])])
+        .role("critic", vec![unreachable(); 2])
         .ask("q")
         .await;
     assert_eq!(played.answer.outcome, Outcome::RetryLimit);
-    assert_eq!(played.answer.output.error_component.as_deref(), Some("planner"));
+    assert_eq!(played.answer.output.error_component.as_deref(), Some("critic_planner"));
     assert_eq!(played.answer.error.unwrap().code, "model_unreachable");
+}
+
+#[tokio::test]
+async fn a_question_whose_requests_have_all_failed_ends_with_their_error() {
+    for limit in [2, 4] {
+        let mut scene =
+            Scene::new(&json!({"retry_limit": limit})).role("planner", vec![unreachable(); 2]);
+        let script = scene.model();
+        let system = scene.system(&(script.clone() as Arc<dyn Model>));
+        let answer = system.ask("q", scene.session()).await.unwrap();
+        assert_eq!(answer.outcome, Outcome::Error);
+        assert_eq!(answer.state.outcome, Some(Outcome::Error));
+        assert_eq!(answer.reason.as_deref(), Some("no request to a model succeeded"));
+        assert_eq!(answer.error.unwrap().code, "model_unreachable");
+        assert_eq!(answer.output.final_answer, FAILURE_TEXT);
+        assert_eq!(script.requests().len(), 2, "after the second one the model is not asked again");
+    }
 }
 
 #[tokio::test]
@@ -73,6 +91,7 @@ async fn an_error_that_will_not_pass_ends_a_question_at_once() {
     assert_eq!(played.answer.output.final_answer, FAILURE_TEXT);
     assert_eq!(played.answer.output.retry_count, 0);
     assert_eq!(played.answer.error.as_ref().unwrap().code, "model_key_refused");
+    assert_eq!(played.answer.reason.as_deref(), Some("no request to a model succeeded"));
     assert_eq!(played.answer.output.error_component.as_deref(), Some("planner"));
     assert_eq!(played.agents(), ["planner", "finalizer_bypass"]);
 }
