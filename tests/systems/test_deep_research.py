@@ -149,13 +149,29 @@ def test_without_tools_that_search_nothing_is_found() -> None:
 def test_wrong_settings_are_refused() -> None:
     with pytest.raises(ValidationError, match="max_plan_iterations"):
         DeepResearch(scripted([]), max_plan_iterations=0)
-    with pytest.raises(ValidationError, match="unknown key `steps`"):
+    with pytest.raises(
+        ValidationError, match=r"unknown setting of the deep research: light\.steps"
+    ):
         DeepResearch(scripted([]), light={"steps": 2})  # type: ignore[typeddict-unknown-key]
     with pytest.raises(ValidationError, match="not a valid JSON schema") as caught:
         DeepResearch(scripted([]), output={"type": "object", "properties": {"a": {"type": "x"}}})
     assert caught.value.code == "schema_invalid"
     with pytest.raises(ValidationError, match="`max_facts` must be at least 1"):
         DeepResearch(scripted([]), citation={"max_facts": 0})
+
+
+def test_a_setting_within_a_setting_is_named_with_the_one_that_was_meant() -> None:
+    given: list[dict[str, Any]] = [{"light": {"max_step": 3}}, {"citation": {"max_fact": 3}}]
+    for settings in given:
+        (outer, (inner,)), *_ = settings.items()
+        with pytest.raises(ValidationError, match=f"unknown setting .*: {outer}.{inner}") as caught:
+            research(**settings)
+        assert f"did you mean `{inner}s`?" in str(caught.value.hint)
+    with pytest.raises(
+        ValidationError, match=r'`research_depth` must be one of .*: "lite"'
+    ) as told:
+        research().run("Teas?", research_depth="lite")  # type: ignore[arg-type]
+    assert told.value.hint == "did you mean `light`?"
 
 
 def test_a_depth_and_the_stages_of_citation_are_set_in_part() -> None:

@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
 use crate::fault::{Fault, FaultCode};
+use crate::nearest::nearest;
 
 /// Reads the settings of `label`; those that are left out keep their defaults.
 ///
@@ -32,14 +33,18 @@ where
     };
     settings.as_object()?.iter().find_map(|(key, value)| {
         if !known.contains(key) {
-            let fault = Fault::new(code.clone(), format!("unknown setting of {label}: {key}"));
-            return Some(fault.hint(format!("its settings are {}", known.join(", "))));
+            return Some(unknown(label, key, key, &known, code));
         }
         let error = S::deserialize(json!({key: value})).err()?.to_string();
         let fails = |part: Json| {
             S::deserialize(json!({key: part})).is_err_and(|other| other.to_string() == error)
         };
-        let (what, value) = described(key, &WrongPart::find(value, &fails));
+        let found = WrongPart::find(value, &fails);
+        if let Some((name, known)) = unknown_field(&error) {
+            return Some(unknown(label, &found.path_to(key, name), name, &known, code));
+        }
+        let given = found.value.as_str();
+        let (what, value) = described(key, &found);
         let message = match error.rsplit_once("expected ") {
             Some((_, kind)) => format!("{what} must be {}: {value}", plain_type(kind)),
             None if error.starts_with("data did not match any variant") => {
@@ -47,8 +52,50 @@ where
             }
             None => format!("{what} is invalid ({error}): {value}"),
         };
-        Some(Fault::new(code.clone(), message))
+        let fault = Fault::new(code.clone(), message);
+        let choices = if error.starts_with("unknown variant ") { quoted(&error) } else { vec![] };
+        let meant = given.and_then(|given| meant(given, choices.iter().skip(1).copied()));
+        Some(match meant {
+            Some(meant) => fault.hint(format!("did you mean `{meant}`?")),
+            None => fault,
+        })
     })
+}
+
+/// The fault of a setting that does not exist.
+fn unknown<S: AsRef<str>>(
+    label: &str,
+    path: &str,
+    name: &str,
+    known: &[S],
+    code: &FaultCode,
+) -> Fault {
+    let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    let all = known.join(", ");
+    let hint = match meant(name, known.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`? Its settings are {all}"),
+        None => format!("its settings are {all}"),
+    };
+    Fault::new(code.clone(), format!("unknown setting of {label}: {path}")).hint(hint)
+}
+
+/// The name that was probably meant: the nearest, else the only one that begins alike.
+fn meant<'k>(name: &str, known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
+    let beginning: String = name.chars().take(2).collect();
+    let mut alike = known.clone().filter(|one| beginning.len() > 1 && one.starts_with(&beginning));
+    nearest(name, known).or_else(|| alike.next().filter(|_| alike.next().is_none()))
+}
+
+/// The field that an error of serde calls unknown, and those that there are.
+fn unknown_field(error: &str) -> Option<(&str, Vec<&str>)> {
+    let names = quoted(error.strip_prefix("unknown field ")?);
+    let (name, known) = names.split_first()?;
+    Some((name, known.to_vec()))
+}
+
+/// What stands between backticks.
+fn quoted(error: &str) -> Vec<&str> {
+    error.split('`').skip(1).step_by(2).collect()
 }
 
 /// The part of a setting that cannot be read.
@@ -73,6 +120,14 @@ impl<'v> WrongPart<'v> {
             found.value = part;
         }
         found
+    }
+
+    /// The path of an unknown field, which is the innermost part or stands around it.
+    fn path_to(&self, key: &str, name: &str) -> String {
+        let is_it = |step: &PathStep<'_>| matches!(step, PathStep::Key(key) if *key == name);
+        let place = self.steps.iter().position(is_it).unwrap_or(self.steps.len());
+        let around = self.steps.get(..place).unwrap_or_default();
+        format!("{}.{name}", path(key, around))
     }
 
     fn wrong_part(&self, fails: &dyn Fn(Json) -> bool) -> Option<(PathStep<'v>, &'v Json)> {
@@ -110,13 +165,7 @@ const LONGEST: usize = 80;
 /// What cannot be read, and its value. Fields may be credentials, in any type: of what stands in
 /// an object, the kind is shown.
 fn described(key: &str, found: &WrongPart<'_>) -> (String, String) {
-    let mut path = key.to_owned();
-    for step in &found.steps {
-        match step {
-            PathStep::Key(key) => path.extend([".", key]),
-            PathStep::Index(index) => path.extend(["[", &index.to_string(), "]"]),
-        }
-    }
+    let path = path(key, &found.steps);
     if let Json::Object(fields) = found.value {
         let names: Vec<&str> = fields.keys().map(String::as_str).collect();
         return (format!("a field of `{path}`"), format!("its fields are {}", names.join(", ")));
@@ -128,6 +177,17 @@ fn described(key: &str, found: &WrongPart<'_>) -> (String, String) {
         None => shown,
     };
     (format!("`{path}`"), bounded)
+}
+
+fn path(key: &str, steps: &[PathStep<'_>]) -> String {
+    let mut path = key.to_owned();
+    for step in steps {
+        match step {
+            PathStep::Key(key) => path.extend([".", key]),
+            PathStep::Index(index) => path.extend(["[", &index.to_string(), "]"]),
+        }
+    }
+    path
 }
 
 const fn kind(value: &Json) -> &'static str {

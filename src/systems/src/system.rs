@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::budget::{BudgetDimension, Limits};
-use antiphon_core::{Fault, FaultCode};
+use antiphon_core::{Fault, FaultCode, settings};
 use antiphon_runtime::Watcher;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -150,10 +150,7 @@ pub trait SystemInput: Default + Serialize + DeserializeOwned + JsonSchema + Sen
     /// # Errors
     /// A `Validation` fault `input_invalid`, unless the system has its own code.
     fn read(given: &Json) -> Result<Self, Fault> {
-        Self::deserialize(given).map_err(|error| {
-            let message = format!("the input does not match the system's schema: {error}");
-            Fault::new(FaultCode::InputInvalid, message)
-        })
+        settings::read(given, "the question", FaultCode::InputInvalid)
     }
 
     /// Takes bytes that travel beside the input, such as tables, by name.

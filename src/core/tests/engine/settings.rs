@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 #[derive(Debug, Default, Deserialize, Serialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 struct Options {
     count: u32,
     names: Vec<String>,
@@ -16,6 +16,23 @@ struct Options {
     pairs: Vec<Vec<u32>>,
     auth: Option<Auth>,
     choices: BTreeMap<String, Choice>,
+    limits: LimitOptions,
+    depth: Depth,
+}
+
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+struct LimitOptions {
+    max_steps: u32,
+    max_words: u32,
+}
+
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Depth {
+    #[default]
+    Light,
+    Medium,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -75,6 +92,33 @@ fn a_part_that_fits_none_of_several_types_is_named_in_words() {
         refused(&json!({"choices": {"A": "paid", "B": 3}})),
         "`choices.B` has none of the accepted forms: a number"
     );
+}
+
+/// The message and the hint.
+fn advised(given: &Value) -> (String, String) {
+    let read = settings::read::<Options>(given, "a thing", FaultCode::SystemSettingInvalid);
+    let fault = read.unwrap_err();
+    (fault.message.clone(), fault.hint.clone().unwrap_or_default())
+}
+
+#[test]
+fn an_unknown_setting_is_named_with_the_one_that_was_meant() {
+    let (message, hint) = advised(&json!({"coumt": 3}));
+    assert_eq!(message, "unknown setting of a thing: coumt");
+    assert!(hint.starts_with("did you mean `count`? Its settings are "), "{hint}");
+    for value in [json!(3), json!({"secret": "x"})] {
+        let (message, hint) = advised(&json!({"limits": {"max_words": 1, "max_step": value}}));
+        assert_eq!(message, "unknown setting of a thing: limits.max_step");
+        assert_eq!(hint, "did you mean `max_steps`? Its settings are max_steps, max_words");
+    }
+}
+
+#[test]
+fn a_word_that_is_no_choice_is_named_with_the_choices() {
+    let message = "`depth` must be `light` or `medium`: \"lite\"";
+    let hint = "did you mean `light`?";
+    assert_eq!(advised(&json!({"depth": "lite"})), (message.to_owned(), hint.to_owned()));
+    assert_eq!(advised(&json!({"depth": "x"})).1, "");
 }
 
 #[test]

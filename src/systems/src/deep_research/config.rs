@@ -42,6 +42,7 @@ pub struct Config {
     #[serde(deserialize_with = "extended")]
     pub extended: DepthSettings,
     /// Settings of the stages of citation in place of those of the depth, by default none.
+    #[serde(deserialize_with = "citation")]
     #[schemars(with = "CitationSettings")]
     pub citation: Map<String, Json>,
     /// Whether a few searches are made before the first plan, by default yes.
@@ -223,6 +224,13 @@ fn medium<'de, D: Deserializer<'de>>(given: D) -> Result<DepthSettings, D::Error
 
 fn extended<'de, D: Deserializer<'de>>(given: D) -> Result<DepthSettings, D::Error> {
     given_in_part(given, &DepthSettings::EXTENDED)
+}
+
+/// Of any depth, they fit the settings of the stages.
+fn citation<'de, D: Deserializer<'de>>(given: D) -> Result<Map<String, Json>, D::Error> {
+    let given = Map::deserialize(given)?;
+    replaced(&CitationSettings::extended(), &given).map_err(D::Error::custom)?;
+    Ok(given)
 }
 
 fn given_in_part<'de, D: Deserializer<'de>>(

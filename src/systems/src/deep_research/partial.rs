@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 /// The settings with those that are given in place of theirs.
 ///
 /// # Errors
-/// Why one cannot be taken over, with its name.
+/// Why one cannot be taken over, in the words of serde.
 pub(super) fn replaced<S: Serialize + DeserializeOwned>(
     settings: &S,
     given: &Map<String, Json>,
@@ -18,13 +18,10 @@ pub(super) fn replaced<S: Serialize + DeserializeOwned>(
     };
     for (key, value) in given {
         let Some(known) = fields.get_mut(key) else {
-            let known: Vec<&str> = fields.keys().map(String::as_str).collect();
-            return Err(format!("unknown key `{key}`; the keys are {}", known.join(", ")));
+            let known: Vec<String> = fields.keys().map(|known| format!("`{known}`")).collect();
+            return Err(format!("unknown field `{key}`, expected one of {}", known.join(", ")));
         };
-        let before = std::mem::replace(known, value.clone());
-        if S::deserialize(Json::Object(fields.clone())).is_err() {
-            return Err(format!("`{key}` cannot be {value}, as in {before}"));
-        }
+        *known = value.clone();
     }
     S::deserialize(Json::Object(fields)).map_err(|error| error.to_string())
 }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use antiphon_systems::SystemInput;
 use antiphon_systems::deep_research::classification::ClarificationSituation;
 use antiphon_systems::deep_research::deadline::TimePlan;
 use antiphon_systems::deep_research::plan::{PlanDraft, PlanSituation, PlanVerdict, StepDraft};
 use antiphon_systems::deep_research::reflection::ReflectionSituation;
 use antiphon_systems::deep_research::{
     Complexity, Config, Depth, DepthSettings, QueryClassification, QueryMode, ReflectionDecision,
-    ReflectionResult, ResearchDepth, ResearchPlan, StepStatus,
+    ReflectionResult, ResearchDepth, ResearchPlan, ResearchRequest, StepStatus,
 };
 use serde_json::json;
 
@@ -186,6 +187,15 @@ fn settings_out_of_range_name_their_key() {
 }
 
 #[test]
+fn a_part_of_a_question_that_cannot_be_read_is_named() {
+    let fault = ResearchRequest::read(&json!({"question": "q", "research_depth": "lite"}));
+    let fault = fault.unwrap_err();
+    assert_eq!(fault.code, "input_invalid");
+    let message = "`research_depth` must be one of `auto`, `light`, `medium`, `extended`: \"lite\"";
+    assert_eq!((&*fault.message, fault.hint.as_deref()), (message, Some("did you mean `light`?")));
+}
+
+#[test]
 fn settings_that_are_given_in_part_keep_the_other_defaults() {
     let config = Config::from_json(&json!({
         "medium": {"max_steps": 4},
@@ -198,12 +208,19 @@ fn settings_that_are_given_in_part_keep_the_other_defaults() {
     assert_eq!((light.max_external_searches, light.max_words, light.revises), (2, 1_200, false));
     assert!(config.citation(Depth::Medium).unwrap().revises);
     for (settings, part) in [
-        (json!({"light": {"steps": 2}}), "unknown key `steps`"),
-        (json!({"light": {"max_steps": "two"}}), "`max_steps` cannot be \"two\""),
+        (json!({"light": {"max_step": 2}}), "unknown setting of the deep research: light.max_step"),
+        (
+            json!({"light": {"max_steps": "two"}}),
+            "`light.max_steps` must be a non-negative integer: a string",
+        ),
         (json!({"citation": {"keyword_weight": 2}}), "`keyword_weight` must be from 0 to 1: 2"),
         (json!({"citation": {"max_facts": 0}}), "`max_facts` must be at least 1"),
-        (json!({"citation": {"revises": 1}}), "`revises` cannot be 1"),
+        (json!({"citation": {"revises": 1}}), "`citation.revises` must be true or false: a number"),
         (json!({"citation": {"max_words": 10}}), "light.max_words"),
+        (
+            json!({"citation": {"max_fact": 1}}),
+            "unknown setting of the deep research: citation.max_fact",
+        ),
     ] {
         let fault = Config::from_json(&settings).unwrap_err();
         assert_eq!(fault.code, "system_setting_invalid");

@@ -66,7 +66,8 @@ fn what_is_out_of_range_or_unknown_is_refused_by_name() {
     }
     let fault = Config::from_json(&json!({"per_agent_limits": {"critic": 1}})).unwrap_err();
     assert_eq!(fault.code, "system_setting_invalid");
-    assert!(fault.message.contains("per_agent_limits") && fault.message.contains("researcher"));
+    assert_eq!(fault.message, "unknown setting of the review loop: per_agent_limits.critic");
+    assert!(fault.hint.as_ref().unwrap().contains("researcher"));
     let fault = Config::from_json(&json!({"retries": 1})).unwrap_err();
     assert!(fault.hint.as_ref().unwrap().contains("retry_limit"));
 }
