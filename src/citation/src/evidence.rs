@@ -15,8 +15,12 @@ use crate::source::CitedSource;
 use crate::span::TextSpan;
 use crate::word::{content_words, share, words};
 
-/// Characters of a passage, at least and at most.
+/// Characters of a passage, at least and at most. One that is told apart by itself may be shorter.
 const LENGTH: std::ops::RangeInclusive<usize> = 30..=500;
+/// Words of a short passage that state something without a number.
+const SEVERAL: usize = 3;
+/// What ends a sentence.
+const STOPS: [char; 7] = ['.', '!', '?', '…', '。', '।', '؟'];
 /// How much of two passages may be the same.
 const OVERLAP: f64 = 0.8;
 /// Sources that the limit of all evidence is reckoned from.
@@ -233,7 +237,9 @@ pub(crate) fn by_words(
         let span = TextSpan::new(chunk.span.start + own.start, chunk.span.start + own.end);
         let Some(evidence) = passage(chunk.source, source, span) else { continue };
         let keywords = share(query, &content_words(&evidence.quote));
-        if keywords > 0.0 {
+        // A few words of the question, such as a label, are no statement without a number.
+        let is_long = evidence.quote.chars().count() >= *LENGTH.start();
+        if keywords > 0.0 && (is_long || evidence.is_numeric) {
             let relevance = scored(keywords, evidence.is_numeric);
             found.push(Evidence { relevance, ..evidence });
         }
@@ -339,12 +345,16 @@ fn passage(index: usize, source: &CitedSource, span: TextSpan) -> Option<Evidenc
     let span = without_headings(&source.text, span);
     let span = fitted(&source.text, span.trimmed(&source.text)).trimmed(&source.text);
     let quote = span.of(&source.text)?;
-    LENGTH.contains(&quote.chars().count()).then(|| Evidence {
+    let is_numeric = !quantities(quote).is_empty();
+    let length = quote.chars().count();
+    let is_telling = || length > 0 && tells(&source.text, span, is_numeric);
+    let fits = LENGTH.contains(&length) || length < *LENGTH.start() && is_telling();
+    fits.then(|| Evidence {
         source: index,
         quote: quote.to_owned(),
         span: Some(span),
         section: heading_before(&source.text, span.start),
-        is_numeric: !quantities(quote).is_empty(),
+        is_numeric,
         ..Evidence::default()
     })
 }
@@ -369,6 +379,23 @@ fn without_headings(text: &str, span: TextSpan) -> TextSpan {
         span = TextSpan::new(span.start, span.start + rest.len()).trimmed(text);
     }
     span
+}
+
+/// Whether a short passage is evidence: a sentence of its page, or words that stand there once, with
+/// a number or several words. Headings state nothing.
+fn tells(text: &str, span: TextSpan, is_numeric: bool) -> bool {
+    let start = text.get(..span.start).and_then(|it| it.rfind('\n')).map_or(0, |it| it + 1);
+    let rest = text.get(span.end..).unwrap_or_default();
+    let end = rest.find('\n').map_or(text.len(), |it| span.end + it);
+    let (line, quote) = (TextSpan::new(start, end).of(text), span.of(text).unwrap_or_default());
+    let line = line.unwrap_or_default();
+    if line.trim_start().starts_with('#') {
+        return false;
+    }
+    let own = TextSpan::new(span.start - start, span.end - start);
+    let is_sentence = quote.ends_with(STOPS) && sentences(line).contains(&own);
+    let says = is_numeric || words(quote).len() >= SEVERAL;
+    is_sentence || says && text.match_indices(quote).nth(1).is_none()
 }
 
 fn heading_before(text: &str, at: usize) -> Option<String> {

@@ -235,6 +235,33 @@ fn snippets_are_evidence_where_no_page_could_be_fetched() {
 }
 
 #[test]
+fn a_short_quotation_is_evidence_if_it_is_a_sentence_or_stands_there_once() {
+    let text = "# Notice periods in Europe\nIn Germany the notice period is 4 weeks. In France it is 3 months. \
+                It was agreed. Sales: 12 tonnes a year. Prices rose, they say; prices rose, he says. \
+                Never. The rest is unknown.";
+    for (quote, kept) in [
+        ("In France it is 3 months.", true),
+        ("It was agreed.", true),
+        ("Never.", true),
+        ("12 tonnes", true),
+        ("France it is", true),
+        ("rose, they say", true),
+        ("prices rose", false),
+        ("Sales", false),
+        ("months", false),
+        ("periods in Europe", false),
+        ("# Notice periods in Europe", false),
+        ("In Spain it is 15 days.", false),
+    ] {
+        let scene = Scene::new(&[text]).settings(|it| it.extracts_with_model = true);
+        let spans = json!({"spans": [{"quote": quote, "relevance": 1}]});
+        let played = scene.answers(move |_| spans.clone()).play();
+        let quotes: Vec<_> = played.result.evidence.iter().map(|it| it.quote.as_str()).collect();
+        assert_eq!(quotes.contains(&quote), kept, "{quote}: {quotes:?}");
+    }
+}
+
+#[test]
 fn passages_that_a_model_makes_up_are_no_evidence() {
     let scene = Scene::new(&[TEA]).settings(|it| it.extracts_with_model = true);
     let spans = json!({"spans": [
