@@ -57,8 +57,8 @@ class Agent(
     ``ctx.end(...)``.
 
     Each option can be given when the agent is created, or as an attribute of a subclass. The
-    docstring of a subclass describes the agent to routers and to other agents; models that play
-    it do not read it.
+    docstring of a subclass describes the agent to routers and to other agents; the model of the
+    agent does not read it.
 
     An agent alone has the verbs of `antiphon.Orchestrator`. They run a team that consists of
     the agent.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias
 from antiphon._antiphon import Limits, StreamOptions, enclosing_context
 from antiphon._orchestrator.assemble import Settings, assemble
 from antiphon._orchestrator.declaration import TeamBase
-from antiphon._orchestrator.nested import tightest
 from antiphon._orchestrator.options import (
     UNSET,
     read_budget,
@@ -20,6 +19,7 @@ from antiphon._orchestrator.options import (
 from antiphon._orchestrator.outcome import finish, is_limit, name_agent
 from antiphon._orchestrator.resume import ResumableRuns
 from antiphon._orchestrator.stream import AsyncStream, Stream
+from antiphon._orchestrator.team_member import tightest
 from antiphon._orchestrator.team_prompts import TeamPrompts
 from antiphon._orchestrator.updates import entry, turn
 from antiphon._pause import relay_questions

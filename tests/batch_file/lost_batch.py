@@ -17,7 +17,7 @@ def main(folder: Path, concurrency: int, dies_at: int, room: int) -> None:
     """Works through the batch, as far as it gets."""
     journal = Journal(str(folder / "journal"), dies_at)
 
-    def play(role: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    def role_function(role: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
         def called(brief):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
             journal.note(role, f"{brief['question']} {brief['step_id']}")
             return reply(role, brief["instruction"])
@@ -25,7 +25,7 @@ def main(folder: Path, concurrency: int, dies_at: int, room: int) -> None:
         return called
 
     loop = ReviewLoop(
-        **{role: play(role) for role in ROLES.values()},
+        **{role: role_function(role) for role in ROLES.values()},
         checkpointer=f"sqlite:{folder / 'runs.db'}" if room == 0 else None,
         durability="sync" if room == 0 else "async",
     )

@@ -24,7 +24,7 @@ REPLIES: dict[str, dict[str, Any]] = {
 }
 
 
-class Cast:
+class ScriptedRoles:
     """Roles that are functions. The expert's reply to a question may be given.
 
     Attributes:
@@ -43,7 +43,7 @@ class Cast:
         return [question for name, question in self.asked if name == role]
 
     def _role(self, name: str) -> Any:
-        def play(brief: dict[str, Any]) -> dict[str, Any]:
+        def answer(brief: dict[str, Any]) -> dict[str, Any]:
             question = brief["question"]
             self.asked.append((name, question))
             if name != "expert":
@@ -55,7 +55,7 @@ class Cast:
                 says()
             return {"expert_answer": question, "reasoning_trace": "why"}
 
-        return play
+        return answer
 
 
 def write(path: Path, *lines: Any) -> Path:
@@ -81,8 +81,8 @@ def test_each_question_has_a_line_and_none_is_asked_again(tmp_path: Path) -> Non
     """Prove RL-27 of docs/systems/review-loop.md."""
     questions = write(tmp_path / "in.jsonl", task("a"), task("b"), task("c"))
     output = tmp_path / "out.jsonl"
-    cast = Cast(b=StateError("the state is corrupt", code="state_invalid"))
-    report = cast.loop().batch_file(questions, output, concurrency=1)
+    roles = ScriptedRoles(b=StateError("the state is corrupt", code="state_invalid"))
+    report = roles.loop().batch_file(questions, output, concurrency=1)
     assert counts(report) == (2, 1, 0, 0)
     lines = read(output)
     assert [line["task_id"] for line in lines] == ["id-a", "id-b", "id-c"]
@@ -92,9 +92,9 @@ def test_each_question_has_a_line_and_none_is_asked_again(tmp_path: Path) -> Non
     assert lines[1]["error"]["code"] == "state_invalid"
     assert next(iter(lines[0])) == "task_id"
     before = output.read_bytes()
-    cast.asked.clear()
-    assert counts(cast.loop().batch_file(questions, output)) == (0, 0, 3, 0)
-    assert cast.asked == []
+    roles.asked.clear()
+    assert counts(roles.loop().batch_file(questions, output)) == (0, 0, 3, 0)
+    assert roles.asked == []
     assert output.read_bytes() == before
 
 
@@ -102,13 +102,13 @@ def test_lines_come_in_the_order_in_which_questions_end(tmp_path: Path) -> None:
     questions = write(tmp_path / "in.jsonl", task("slow"), task("quick"))
     output = tmp_path / "out.jsonl"
     ended = threading.Event()
-    cast = Cast(slow=lambda: ended.wait(30))
+    roles = ScriptedRoles(slow=lambda: ended.wait(30))
 
     def watch(event: Event) -> None:
         if event.data.get("task_id") == "id-quick":
             ended.set()
 
-    report = cast.loop().batch_file(questions, output, watch=watch)
+    report = roles.loop().batch_file(questions, output, watch=watch)
     assert counts(report) == (2, 0, 0, 0)
     assert [line["task_id"] for line in read(output)] == ["id-quick", "id-slow"]
 
@@ -117,13 +117,13 @@ def test_what_failed_is_asked_again_only_where_that_is_wanted(tmp_path: Path) ->
     questions = write(tmp_path / "in.jsonl", task("a"), task("b"))
     output = tmp_path / "out.jsonl"
     saver = MemorySaver()
-    first = Cast(b=ValueError("no"))
+    first = ScriptedRoles(b=ValueError("no"))
     first.loop(checkpointer=saver).batch_file(questions, output, concurrency=1)
-    cast = Cast()
-    loop = cast.loop(checkpointer=saver)
+    roles = ScriptedRoles()
+    loop = roles.loop(checkpointer=saver)
     assert counts(loop.batch_file(questions, output)) == (0, 0, 2, 0)
     assert counts(loop.batch_file(questions, output, redo_failed=True)) == (1, 0, 1, 0)
-    assert cast.questions("planner") == ["b"]
+    assert roles.questions("planner") == ["b"]
     assert [line["outcome"] for line in read(output)] == ["answered", "error", "answered"]
     assert counts(loop.batch_file(questions, output, redo_failed=True)) == (0, 0, 2, 0)
 
@@ -156,12 +156,12 @@ def test_a_line_that_cannot_be_asked_is_reported_and_stops_no_other(tmp_path: Pa
     ]
     questions = write(tmp_path / "in.jsonl", *lines)
     output = tmp_path / "out.jsonl"
-    cast = Cast()
+    roles = ScriptedRoles()
     folder = tmp_path / "outside"
     (folder / "notes.txt").write_text("notes")
     seen: list[Event] = []
-    report = cast.loop().batch_file(questions, output, files=folder, watch=seen.append)
-    assert sorted(cast.questions()) == ["first", "last"]
+    report = roles.loop().batch_file(questions, output, files=folder, watch=seen.append)
+    assert sorted(roles.questions()) == ["first", "last"]
     assert counts(report) == (2, 0, 0, 17)
     problems = {problem.line: problem.code for problem in report.problems}
     assert problems == {
@@ -178,7 +178,7 @@ def test_a_line_that_cannot_be_asked_is_reported_and_stops_no_other(tmp_path: Pa
     refused = [event.data["line"] for event in seen if event.name == "line_refused"]
     assert sorted(refused) == sorted(problems)
     assert [event.seq for event in seen] == list(range(1, len(seen) + 1))
-    again = cast.loop().batch_file(questions, output, files=folder)
+    again = roles.loop().batch_file(questions, output, files=folder)
     assert counts(again) == (0, 0, 2, 17), "they can be mended and asked later"
 
 
@@ -188,7 +188,7 @@ def test_a_link_that_leads_outside_is_no_file_of_the_folder(tmp_path: Path) -> N
     (tmp_path / "secret").write_text("secret")
     (folder / "link").symlink_to(tmp_path / "secret")
     questions = write(tmp_path / "in.jsonl", task("a", file_name="link"))
-    report = Cast().loop().batch_file(questions, tmp_path / "out.jsonl", files=folder)
+    report = ScriptedRoles().loop().batch_file(questions, tmp_path / "out.jsonl", files=folder)
     assert [problem.code for problem in report.problems] == ["attachment_outside"]
 
 
@@ -200,9 +200,9 @@ def test_a_torn_last_line_is_dropped_and_done_again(tmp_path: Path, torn: bytes)
     before = output.read_bytes()
     output.write_bytes(before + torn)
     seen: list[Event] = []
-    cast = Cast()
-    assert counts(cast.loop().batch_file(questions, output, watch=seen.append)) == (1, 0, 1, 0)
-    assert cast.questions() == ["b"]
+    roles = ScriptedRoles()
+    assert counts(roles.loop().batch_file(questions, output, watch=seen.append)) == (1, 0, 1, 0)
+    assert roles.questions() == ["b"]
     assert output.read_bytes().startswith(before)
     assert [line["task_id"] for line in read(output)] == ["id-a", "id-b"]
     warned = [event for event in seen if event.name == "torn_line_dropped"]
@@ -213,7 +213,7 @@ def test_a_last_line_that_lacks_its_end_alone_is_kept(tmp_path: Path) -> None:
     questions = write(tmp_path / "in.jsonl", task("a"), task("b"))
     output = tmp_path / "out.jsonl"
     output.write_bytes(b'{"task_id": "id-a", "outcome": "answered"}')
-    assert counts(Cast().loop().batch_file(questions, output)) == (1, 0, 1, 0)
+    assert counts(ScriptedRoles().loop().batch_file(questions, output)) == (1, 0, 1, 0)
     assert [line["task_id"] for line in read(output)] == ["id-a", "id-b"]
 
 
@@ -222,18 +222,18 @@ def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path, content: byte
     questions = write(tmp_path / "in.jsonl", task("a"))
     output = tmp_path / "notes"
     output.write_bytes(content)
-    cast = Cast()
+    roles = ScriptedRoles()
     with pytest.raises(ValidationError) as caught:
-        cast.loop().batch_file(questions, output)
+        roles.loop().batch_file(questions, output)
     assert caught.value.code == "batch_output_invalid"
-    assert (output.read_bytes(), cast.asked) == (content, [])
+    assert (output.read_bytes(), roles.asked) == (content, [])
 
 
 def test_what_concerns_the_whole_batch_is_said_before_anything_is_asked(tmp_path: Path) -> None:
     questions = write(tmp_path / "in.jsonl", task("a"))
     output = tmp_path / "out.jsonl"
-    cast = Cast()
-    loop = cast.loop()
+    roles = ScriptedRoles()
+    loop = roles.loop()
     for given, code in (
         ((tmp_path / "absent", output), "batch_input_unreadable"),
         ((tmp_path, output), "batch_input_unreadable"),
@@ -249,7 +249,7 @@ def test_what_concerns_the_whole_batch_is_said_before_anything_is_asked(tmp_path
         assert caught.value.code == code, given
     with pytest.raises(ValidationError, match="concurrency"):
         loop.batch_file(questions, output, concurrency=0)
-    assert cast.asked == []
+    assert roles.asked == []
     assert not output.exists()
 
 
@@ -260,11 +260,11 @@ def test_two_batches_cannot_have_one_output(tmp_path: Path) -> None:
 
     def another() -> None:
         try:
-            Cast().loop().batch_file(questions, output)
+            ScriptedRoles().loop().batch_file(questions, output)
         except StateError as error:
             codes.append(error.code)
 
-    report = Cast(a=another).loop().batch_file(questions, output)
+    report = ScriptedRoles(a=another).loop().batch_file(questions, output)
     assert codes == ["batch_busy"]
     assert counts(report) == (1, 0, 0, 0)
     assert len(read(output)) == 1
@@ -274,11 +274,11 @@ def test_a_key_that_is_refused_ends_the_batch(tmp_path: Path) -> None:
     questions = write(tmp_path / "in.jsonl", *(task(str(number)) for number in range(50)))
     output = tmp_path / "out.jsonl"
     refused = AuthError("the key was refused", code="model_key_refused")
-    cast = Cast(**{"3": refused})
+    roles = ScriptedRoles(**{"3": refused})
     with pytest.raises(AuthError):
-        cast.loop().batch_file(questions, output, concurrency=1)
+        roles.loop().batch_file(questions, output, concurrency=1)
     assert [line["task_id"] for line in read(output)] == ["id-0", "id-1", "id-2"]
-    assert counts(Cast().loop().batch_file(questions, output)) == (47, 0, 3, 0)
+    assert counts(ScriptedRoles().loop().batch_file(questions, output)) == (47, 0, 3, 0)
 
 
 def test_a_thread_that_another_process_holds_is_left_for_later(tmp_path: Path) -> None:
@@ -288,16 +288,16 @@ def test_a_thread_that_another_process_holds_is_left_for_later(tmp_path: Path) -
     reports: list[BatchReport] = []
 
     def meanwhile() -> None:
-        other = Cast().loop(checkpointer=saver)
+        other = ScriptedRoles().loop(checkpointer=saver)
         reports.append(other.batch_file(questions, tmp_path / "other.jsonl"))
 
-    cast = Cast(a=meanwhile)
-    report = cast.loop(checkpointer=saver).batch_file(questions, output, concurrency=1)
+    roles = ScriptedRoles(a=meanwhile)
+    report = roles.loop(checkpointer=saver).batch_file(questions, output, concurrency=1)
     assert counts(report) == (2, 0, 0, 0)
     assert counts(reports[0]) == (1, 0, 0, 1)
     assert [problem.code for problem in reports[0].problems] == ["thread_busy"]
     # What the other batch has answered is in the store.
-    assert cast.questions() == ["a"]
+    assert roles.questions() == ["a"]
 
 
 def test_a_stopped_batch_keeps_finished_lines_and_resumes_with_the_rest(
@@ -312,7 +312,7 @@ def test_a_stopped_batch_keeps_finished_lines_and_resumes_with_the_rest(
         held.set()
         go.wait(30)
 
-    first = Cast(b=hold)
+    first = ScriptedRoles(b=hold)
 
     async def stopped() -> None:
         loop = first.loop(checkpointer=saver, durability="sync")
@@ -325,7 +325,7 @@ def test_a_stopped_batch_keeps_finished_lines_and_resumes_with_the_rest(
 
     asyncio.run(stopped())
     assert [line["task_id"] for line in read(output)] == ["id-a"]
-    second = Cast()
+    second = ScriptedRoles()
     report = second.loop(checkpointer=saver).batch_file(questions, output)
     assert counts(report) == (2, 0, 1, 0)
     assert second.questions("planner") == ["c"], "the plan for b is in its thread"
@@ -341,18 +341,18 @@ def test_what_a_watcher_raises_ends_the_batch(tmp_path: Path) -> None:
             raise LookupError(event.name)
 
     with pytest.raises(LookupError):
-        Cast().loop().batch_file(questions, output, concurrency=1, watch=watch)
-    assert Cast().loop().batch_file(questions, output).skipped >= 1
+        ScriptedRoles().loop().batch_file(questions, output, concurrency=1, watch=watch)
+    assert ScriptedRoles().loop().batch_file(questions, output).skipped >= 1
 
 
 def test_a_question_that_has_changed_is_another_one(tmp_path: Path) -> None:
     saver = MemorySaver()
     questions = write(tmp_path / "in.jsonl", task("a"))
-    Cast().loop(checkpointer=saver).batch_file(questions, tmp_path / "one.jsonl")
+    ScriptedRoles().loop(checkpointer=saver).batch_file(questions, tmp_path / "one.jsonl")
     write(questions, {**task("a"), "question": "changed"}, task("b"))
-    cast = Cast()
-    cast.loop(checkpointer=saver).batch_file(questions, tmp_path / "two.jsonl")
-    assert sorted(cast.questions()) == ["b", "changed"]
+    roles = ScriptedRoles()
+    roles.loop(checkpointer=saver).batch_file(questions, tmp_path / "two.jsonl")
+    assert sorted(roles.questions()) == ["b", "changed"]
 
 
 def test_the_report_of_a_batch_is_json() -> None:
@@ -389,5 +389,5 @@ def test_a_question_that_pauses_gets_a_line_and_later_one_with_its_answer(tmp_pa
 def test_what_cannot_watch_a_batch_is_refused(tmp_path: Path, watch: Any) -> None:
     questions = write(tmp_path / "in.jsonl", task("a"))
     with pytest.raises(ValidationError, match=f"must be a function.*: {watch}") as caught:
-        Cast().loop().batch_file(questions, tmp_path / "out.jsonl", watch=watch)
+        ScriptedRoles().loop().batch_file(questions, tmp_path / "out.jsonl", watch=watch)
     assert caught.value.code == "input_invalid"

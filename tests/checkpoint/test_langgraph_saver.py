@@ -212,7 +212,7 @@ def plain(values: Any) -> Any:
     return values
 
 
-def play(saver: BaseCheckpointSaver[Any]) -> tuple[list[Any], list[Any]]:
+def run_everything(saver: BaseCheckpointSaver[Any]) -> tuple[list[Any], list[Any]]:
     """A run with two pauses, an edit, and a time travel; outcomes and the history."""
     graph, where = everything(saver), config()
     outcomes = [graph.invoke({"messages": [HumanMessage("hi", id="h")], "log": ["in"]}, where)]
@@ -230,8 +230,8 @@ class TestAgainstTheReference:
     """The same graphs, with LangGraph's own saver and ours."""
 
     def test_a_run_with_all_there_is_reads_the_same(self, saver: AntiphonSaver) -> None:
-        outcomes, history = play(saver)
-        expected_outcomes, expected_history = play(InMemorySaver())
+        outcomes, history = run_everything(saver)
+        expected_outcomes, expected_history = run_everything(InMemorySaver())
         assert outcomes == expected_outcomes
         assert history == expected_history
 
@@ -338,7 +338,7 @@ with AntiphonSaver.open(sys.argv[2], types=[Everything]) as saver:
         path = tmp_path / "x.db"
         self.run(path, "begin")
         self.run(path, "yes, inside")
-        assert self.run(path, "good") == str(plain(play(InMemorySaver())[0][2]["log"]))
+        assert self.run(path, "good") == str(plain(run_everything(InMemorySaver())[0][2]["log"]))
 
     def test_two_savers_of_one_file_take_turns(self, tmp_path: Path) -> None:
         path = tmp_path / "x.db"

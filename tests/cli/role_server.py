@@ -1,4 +1,4 @@
-"""A server on loopback that speaks the OpenAI chat wire and plays the roles of a review loop.
+"""A server on loopback that speaks the OpenAI chat wire and answers as the roles of a review loop.
 
 Which role a request is for follows from the name of the schema it wants.
 """

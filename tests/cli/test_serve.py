@@ -156,8 +156,8 @@ def test_a_ready_system_is_served_with_a_store(tmp_path: Path) -> None:
 
 
 def test_a_token_comes_from_a_variable_and_is_not_shown(folder: Path) -> None:
-    options = ("--token-env", "DESK_TOKEN", "--host", "0.0.0.0", "--allow-host", "desk.example")
-    with serving(folder, "desk:team", *options, DESK_TOKEN=TOKEN) as (server, url):
+    options = ("--token-env", "SERVE_TOKEN", "--host", "0.0.0.0", "--allow-host", "desk.example")
+    with serving(folder, "desk:team", *options, SERVE_TOKEN=TOKEN) as (server, url):
         here = url.replace("0.0.0.0", "127.0.0.1")
         right = ask(here, "Ada", authorization=f"Bearer {TOKEN}", host="desk.example")
         wrong = ask(here, "Ada", authorization="Bearer ~other-0123456789")

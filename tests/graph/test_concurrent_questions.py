@@ -67,16 +67,16 @@ class Book:
         self.log, self.slow, self.hang, self.pay = log, slow, hang, pay
 
 
-def played(node: Any, *answers: Any, own_loop: bool) -> list[Any]:
+def run_with_answers(node: Any, *answers: Any, own_loop: bool) -> list[Any]:
     """What a run and its resumptions give, on the caller's loop or without one."""
     graph = StateGraph(dict).add_node("node", node).add_edge(START, "node").compile("memory:")
     config: Any = {"configurable": {"thread_id": "t"}}
     given = [{}, *(Command(resume=answer) for answer in answers)]
 
-    async def play() -> list[Any]:
+    async def run_all() -> list[Any]:
         return [await graph.ainvoke(one, config) for one in given]
 
-    return asyncio.run(play()) if own_loop else [graph.invoke(one, config) for one in given]
+    return asyncio.run(run_all()) if own_loop else [graph.invoke(one, config) for one in given]
 
 
 def asked(came: Any) -> list[Any]:
@@ -95,7 +95,7 @@ def test_a_call_beside_a_question_ends_before_the_run_pauses(own_loop: bool, tur
         name = interrupt("name?")
         return {"said": f"{name}, {await call}"}
 
-    paused, end = played(node, "Ada", own_loop=own_loop)
+    paused, end = run_with_answers(node, "Ada", own_loop=own_loop)
     assert (asked(paused), end["said"], book.lines) == (["name?"], "Ada, logged", 1)
 
 
@@ -114,7 +114,7 @@ def test_a_call_on_a_thread_beside_a_question_ends_before_the_run_pauses(own_loo
             book.left.set()
         return {"said": f"{name}, {call.result(ENOUGH)}"}
 
-    paused, end = played(node, "Ada", own_loop=own_loop)
+    paused, end = run_with_answers(node, "Ada", own_loop=own_loop)
     assert (asked(paused), end["said"], book.lines) == (["name?"], "Ada, logged", 1)
 
 
@@ -128,7 +128,7 @@ def test_a_call_in_a_group_of_tasks_waits_for_approval(own_loop: bool) -> None:
             logged = group.create_task(runtime.acall(book.log))
         return {"said": f"{paid.result()}, {logged.result()}"}
 
-    paused, end = played(node, True, own_loop=own_loop)
+    paused, end = run_with_answers(node, True, own_loop=own_loop)
     assert asked(paused)[0]["tool"] == "pay"
     assert (end["said"], book.lines) == ("paid, logged", 1)
 
@@ -138,7 +138,7 @@ def test_an_interrupt_without_a_question_is_a_failure() -> None:
         raise GraphInterrupt
 
     with pytest.raises(GraphInterrupt):
-        played(node, own_loop=False)
+        run_with_answers(node, own_loop=False)
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])

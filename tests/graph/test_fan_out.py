@@ -217,14 +217,14 @@ def test_a_question_pauses_the_outermost_run(impl: Impl, way: Any, ask: str) -> 
 def paused(graph: Any, config: Any, mode: str, style: str) -> Any:
     """The questions that a stream of that mode ends with, or `invoke`."""
 
-    async def play() -> list[Any]:
+    async def collect() -> list[Any]:
         return [chunk async for chunk in graph.astream({"x": "u"}, config, stream_mode=mode)]
 
     if mode == "none":
         run = graph.invoke if style == "sync" else lambda *a: asyncio.run(graph.ainvoke(*a))
         return [one.value for one in run({"x": "u"}, config)["__interrupt__"]]
     chunks = list(graph.stream({"x": "u"}, config, stream_mode=mode))
-    chunks = chunks if style == "sync" else asyncio.run(play())
+    chunks = chunks if style == "sync" else asyncio.run(collect())
     asked = [chunk["__interrupt__"] for chunk in chunks if "__interrupt__" in chunk]
     if mode in {"tasks", "debug"}:
         news = [chunk.get("payload", chunk) for chunk in chunks]

@@ -26,6 +26,10 @@ def test_each_type_of_the_glossary_is_in_its_crate() -> None:
     report(stale(ROOT))
 
 
+def test_each_ending_of_the_glossary_ends_a_type_and_stands_there_once() -> None:
+    report(idle_endings(ROOT))
+
+
 def unexplained(root: Path) -> Iterator[Finding]:
     """The public types that the glossary lacks, as their last word.
 
@@ -55,6 +59,24 @@ def stale(root: Path) -> Iterator[Finding]:
         found = re.compile(pattern, re.MULTILINE)
         if not any(found.search(path.read_text(encoding="utf-8")) for path in sources):
             yield finding(root, page, line, f"{crates} has no type `{name}`")
+
+
+def idle_endings(root: Path) -> Iterator[Finding]:
+    """The endings that no public type has, and those that stand in the table twice."""
+    listed = {name for name, _, _ in glossary(root)[1]}
+    sources = (path.read_text(encoding="utf-8") for path in rust(root))
+    names = {match["name"] for source in sources for match in _TYPE.finditer(source)}
+    ends = {last_word(name) for name in names - listed}
+    page = root / "ARCHITECTURE.md"
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    start = text.find("\n| ending |")
+    seen: set[str] = set()
+    for row in list(_ROW.finditer(text, start))[1:] if start >= 0 else ():
+        for word in map(last_word, re.findall(r"\w+", row["first"])):
+            if word not in ends or word in seen:
+                why = "stands there twice" if word in seen else "ends no public type"
+                yield finding(root, page, line_of(text, row.start()), f"the ending {why}: {word}")
+            seen.add(word)
 
 
 def glossary(root: Path) -> tuple[set[str], list[tuple[str, str, int]]]:

@@ -49,11 +49,14 @@ RETIRED_ANYWHERE = frozenset(
         """
     actor asker begun breach breaches course deed deeds desk doer doom errand flaw flaws
     glance goes_on grip habits haste heed incident keeper lane leash luggage patience pictured
-    portrait rehearsal rouse shelf stopper tenant vault withheld
+    play played player playing plays portrait rehearsal rouse shelf stopper tenant vault withheld
     """,
     )
 )
-"""Names that say too little for anything: also for fields, parameters, variables and constants."""
+"""Names that say too little for anything: also for fields, parameters, variables, constants and
+tests, and as a part of such a name."""
+_FIELDS_OWN = {"context_keeper"}
+"""Names with such a part that a specification gives, here to a role."""
 _PUBLIC = {"Image"}
 """Public classes that are what they are called."""
 _RUST_TYPE = re.compile(r"\b(?:struct|enum|trait|type) (\w+)")
@@ -64,6 +67,7 @@ _PYTHON_VERB = re.compile(r"\bdef _*(\w+)")
 _RUST_SILENT = re.compile(r"""//[^\n]*|"(?:[^"\\]|\\.)*"|\br(#*)".*?"\1""", re.DOTALL)
 """Comments and strings of Rust."""
 _WORD = re.compile(r"(?<![\w'])_*([A-Za-z]\w*)")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 _RUST = {
     r"#!?\[allow\(": "write `#[expect(…, reason = …)]` in place of `allow`",
@@ -125,14 +129,19 @@ def retired_words(root: Path) -> Iterator[Finding]:
     for path in rust(root, tests=True):
         text = _RUST_SILENT.sub(_blanked, path.read_text(encoding="utf-8"))
         for match in _WORD.finditer(text):
-            if match[1].lower() in RETIRED_ANYWHERE:
+            if _is_retired(match[1]):
                 yield finding(root, path, line_of(text, match.start()), _retired(match[1]))
     for path in [*python(root), *files(root, "tests", ".py")]:
         with path.open("rb") as source:
             for token in tokenize.tokenize(source.readline):
-                is_name = token.type == tokenize.NAME
-                if is_name and token.string.strip("_").lower() in RETIRED_ANYWHERE:
+                if token.type == tokenize.NAME and _is_retired(token.string):
                     yield finding(root, path, token.start[0], _retired(token.string))
+
+
+def _is_retired(name: str) -> bool:
+    bare = name.strip("_").lower()
+    parts = (part.lower() for part in _PART.findall(name))
+    return bare not in _FIELDS_OWN and not RETIRED_ANYWHERE.isdisjoint([bare, *parts])
 
 
 def _blanked(silent: re.Match[str]) -> str:

@@ -32,6 +32,7 @@ _WIDE = "class A:\n    def f(self, a, b, c, d, e, f): ...\n"
 _REACHING = "from antiphon.graph._compiled import CompiledGraph\n"
 _NOTEBOOK = '{"cells": [{"cell_type": "code", "source": ["import antiphon._node"]}]}'
 _GLOSSARY = "# A\n\n## Glossary\n\n| `Blob` | core | a blob |\n"
+_ENDINGS = "\n| ending | what |\n|---|---|\n| blob | a lump |\n"
 
 CASES: list[tuple[Callable[[Path], Iterator[Finding]], str, str, int, str]] = [
     (test_sizes.long_files, "src/core/src/a.rs", "\n" * 501, 501, "501 lines"),
@@ -57,8 +58,11 @@ CASES: list[tuple[Callable[[Path], Iterator[Finding]], str, str, int, str]] = [
     (test_names.retired_words, "src/core/tests/a.rs", "struct A {\n    _vault: u8,\n}", 2, "vault"),
     (test_names.retired_words, "python/antiphon/a.py", "x = 1\n_begun = x", 2, "_begun"),
     (test_names.retired_words, "tests/graph/a.py", "def f(deed): ...", 1, "deed"),
+    (test_names.retired_words, "src/core/tests/a.rs", "struct RunPlayed;", 1, "RunPlayed"),
+    (test_names.retired_words, "tests/graph/a.py", "def played_with(): ...", 1, "played_with"),
     (test_glossary.unexplained, "src/core/src/a.rs", "\npub struct Blob;", 2, "`Blob`"),
     (test_glossary.stale, "ARCHITECTURE.md", _GLOSSARY, 5, "core has no type `Blob`"),
+    (test_glossary.idle_endings, "ARCHITECTURE.md", _ENDINGS, 4, "no public type: blob"),
     (test_names.unfinished, "src/core/src/a.rs", "fn f() {\n    todo!()\n}", 2, "todo"),
     (test_names.unfinished, "src/core/src/a.rs", "#[allow(dead_code)]", 1, "expect"),
     (test_names.unfinished, "python/antiphon/a.py", "x = 1  # TODO: y", 1, "do it later"),

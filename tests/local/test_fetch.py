@@ -317,7 +317,7 @@ def test_an_index_that_is_not_there_fails_with_all_reasons(
     assert "hunter2" not in f"{caught.value} {caught.value.details}"
 
 
-def test_a_model_larger_than_the_disk_is_not_begun(index: Index, cache_dir: Path) -> None:
+def test_no_download_of_a_model_larger_than_the_disk_starts(index: Index, cache_dir: Path) -> None:
     with pytest.raises(ModelTransportError) as caught:
         fetch(tiny_model(CONTENT, size=1 << 60))
     assert caught.value.code == "local_disk_full"

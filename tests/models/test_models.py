@@ -132,7 +132,7 @@ def test_a_script_answers_in_order_and_says_when_it_is_out() -> None:
     assert [request["messages"][-1]["content"] for request in script.requests[:2]] == ["q", "r"]
 
 
-def test_a_lane_is_for_one_agent() -> None:
+def test_a_branch_is_for_one_agent() -> None:
     script = scripted([], replies_by_agent={"a": ["for a"], "b": ["for b"]})
     agents = [Agent(name=name, model=script, writes=f"said_{name}") for name in "ba"]
     result = Orchestrator([agents]).run("q")

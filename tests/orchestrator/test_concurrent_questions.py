@@ -46,14 +46,14 @@ def team(agent: Agent, *, kept: bool = False) -> Orchestrator:
 def answered(made: Orchestrator, *answers: Any, own_loop: bool) -> list[Result]:
     """What a run and its resumptions come to, on the caller's loop or without one."""
 
-    async def play() -> list[Result]:
+    async def run_all() -> list[Result]:
         came = [await made.arun("q")]
         for answer in answers:
             came.append(await made.aresume(came[-1], answer))
         return came
 
     if own_loop:
-        return asyncio.run(play())
+        return asyncio.run(run_all())
     came = [made.run("q")]
     for answer in answers:
         came.append(made.resume(came[-1], answer))
@@ -158,7 +158,7 @@ def test_a_failure_in_a_group_of_tasks_counts_for_more_than_a_question() -> None
 
 
 def test_a_caller_that_leaves_does_not_wait_for_calls_beside_a_question() -> None:
-    async def play() -> None:
+    async def main() -> None:
         started, left, never = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
         @tool
@@ -187,7 +187,7 @@ def test_a_caller_that_leaves_does_not_wait_for_calls_beside_a_question() -> Non
         with pytest.raises(asyncio.CancelledError):
             await asyncio.wait_for(asking, ENOUGH)
 
-    asyncio.run(play())
+    asyncio.run(main())
 
 
 class Slow:
@@ -287,7 +287,7 @@ def test_a_call_on_a_thread_that_a_cancelled_run_has_left_is_repeated_only_if_it
 
     made = team(Leaving(), kept=True)
 
-    async def play() -> None:
+    async def main() -> None:
         running = asyncio.create_task(made.arun("q", thread="t"))
         assert await asyncio.to_thread(slow.started.wait, ENOUGH)
         running.cancel()
@@ -296,7 +296,7 @@ def test_a_call_on_a_thread_that_a_cancelled_run_has_left_is_repeated_only_if_it
         slow.left.set()
         assert await asyncio.to_thread(ended.wait, ENOUGH)
 
-    asyncio.run(play())
+    asyncio.run(main())
     if idempotent:
         assert (made.resume("t").answer, slow.lines) == ("logged", 2)
         return

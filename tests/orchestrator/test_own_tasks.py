@@ -60,22 +60,22 @@ class Late(Tasks):
             await forever()
 
 
-def played(agent: Agent, *, own_loop: bool) -> tuple[Orchestrator, BaseException]:
+def raised_by(agent: Agent, *, own_loop: bool) -> tuple[Orchestrator, BaseException]:
     """What a run raises, on the caller's loop or without one, and the team for its state."""
     made = Orchestrator([agent], checkpointer="memory:")
 
-    async def play() -> Any:
+    async def run_team() -> Any:
         return await made.arun("q", thread="t")
 
     with pytest.raises(BaseException) as raised:  # noqa: PT011  # looked at by who calls this
-        asyncio.run(play()) if own_loop else made.run("q", thread="t")
+        asyncio.run(run_team()) if own_loop else made.run("q", thread="t")
     return made, raised.value
 
 
 @LOOP
 @pytest.mark.parametrize("agent", [Fails, Groups])
 def test_what_is_no_exception_stops_the_run_as_itself(agent: type[Tasks], own_loop: bool) -> None:
-    made, raised = played(agent(), own_loop=own_loop)
+    made, raised = raised_by(agent(), own_loop=own_loop)
     assert type(raised) in {Odd, BaseExceptionGroup}
     state = made.state("t")
     assert state.outcome == "cancelled"
@@ -84,14 +84,14 @@ def test_what_is_no_exception_stops_the_run_as_itself(agent: type[Tasks], own_lo
 
 @LOOP
 def test_a_task_that_was_cancelled_is_a_failure_of_the_node(own_loop: bool) -> None:
-    made, raised = played(Stops(), own_loop=own_loop)
+    made, raised = raised_by(Stops(), own_loop=own_loop)
     assert isinstance(raised, InternalError)
     assert (raised.code, made.state("t").outcome) == ("node_cancelled", "error")
 
 
 @LOOP
 def test_a_time_out_of_the_nodes_own_is_its_failure(own_loop: bool) -> None:
-    made, raised = played(Late(), own_loop=own_loop)
+    made, raised = raised_by(Late(), own_loop=own_loop)
     assert (type(raised), made.state("t").outcome) == (TimeoutError, "error")
 
 

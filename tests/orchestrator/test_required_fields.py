@@ -68,16 +68,7 @@ class Box(TypedDict, Generic[T]):
     label: NotRequired[str]
 
 
-class Alias:
-    """What ``type Nested = list[Nested] | Town`` makes, with Python 3.12."""
-
-    @property
-    def __value__(self) -> Any:
-        return list[Nested] | Town
-
-
-Alias.__name__ = "TypeAliasType"
-Nested: Any = Alias()
+Nested: Any = te.TypeAliasType("Nested", "list[Nested] | Town")
 
 
 class Cat(TypedDict):

@@ -1,4 +1,4 @@
-"""Agents that play the roles of a review loop."""
+"""Agents in the roles of a review loop."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ REVIEWED = {
 }
 
 
-def playing(role: str, *, asynchronous: bool, seen: list[dict[str, Any]]) -> type[Agent]:
-    """An agent that plays a role as the script does, and keeps what it was given."""
+def agent_of(role: str, *, asynchronous: bool, seen: list[dict[str, Any]]) -> type[Agent]:
+    """An agent that answers as the script of a role does, and keeps what it was given."""
 
     class Sync(Agent):
         def act(self, state: Any, ctx: RoleContext) -> Any:
@@ -92,8 +92,8 @@ def playing(role: str, *, asynchronous: bool, seen: list[dict[str, Any]]) -> typ
     return Async if asynchronous else Sync
 
 
-def given(role: str, player: Any) -> dict[str, Any]:
-    return {role: player}
+def given(role: str, agent: Any) -> dict[str, Any]:
+    return {role: agent}
 
 
 # An agent's own run
@@ -116,11 +116,11 @@ def test_a_role_knows_the_thread_that_stores_its_question(name: str | None, tmp_
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("role", REPLIES)
-def test_an_agent_plays_each_role_and_is_given_what_the_guide_lists(
+def test_an_agent_fills_each_role_and_is_given_what_the_guide_lists(
     role: str, asynchronous: bool
 ) -> None:
     seen: list[dict[str, Any]] = []
-    kind = playing(role, asynchronous=asynchronous, seen=seen)
+    kind = agent_of(role, asynchronous=asynchronous, seen=seen)
     result = ReviewLoop(model(), **given(role, kind)).run("What is the capital of Peru?")
     assert (result.outcome, result.answer) == ("answered", "Lima")
     if role == "critic":
@@ -145,7 +145,7 @@ def test_all_roles_may_be_agents_and_then_no_model_is_looked_for(
 ) -> None:
     monkeypatch.setenv("ANTIPHON_MODEL", "nobody:x")
     roles: dict[str, Any] = {
-        role: playing(role, asynchronous=place % 2 == 0, seen=[])
+        role: agent_of(role, asynchronous=place % 2 == 0, seen=[])
         for place, role in enumerate(REPLIES)
     }
     result = ReviewLoop(**roles).run("?")
@@ -155,7 +155,7 @@ def test_all_roles_may_be_agents_and_then_no_model_is_looked_for(
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_role_works_inside_a_running_loop_in_every_call_style(asynchronous: bool) -> None:
     roles: dict[str, Any] = {
-        role: playing(role, asynchronous=asynchronous, seen=[]) for role in REPLIES
+        role: agent_of(role, asynchronous=asynchronous, seen=[]) for role in REPLIES
     }
     loop = ReviewLoop(**roles)
 
@@ -207,9 +207,9 @@ def test_research_steps_run_side_by_side(asynchronous: bool) -> None:
             await asyncio.to_thread(both.wait)
             return f"{state['index']}: {state['research_step']}"
 
-    played = model(planner=[plan], critic=[APPROVE] * 4)
+    script = model(planner=[plan], critic=[APPROVE] * 4)
     researcher = Async if asynchronous else Sync
-    loop = ReviewLoop(played, researcher=researcher, research_mode="parallel")
+    loop = ReviewLoop(script, researcher=researcher, research_mode="parallel")
     assert loop.run("?").state["research_results"] == ["0: first", "1: second"]
 
 
@@ -229,7 +229,7 @@ def test_work_that_is_sent_back_comes_with_the_feedback() -> None:
 
 def test_a_critic_may_be_shown_the_work_alone() -> None:
     seen: list[dict[str, Any]] = []
-    critic = playing("critic", asynchronous=False, seen=seen)
+    critic = agent_of("critic", asynchronous=False, seen=seen)
     ReviewLoop(model(), critic=critic, critic_context="minimal").run("?")
     assert all(set(state) == ALWAYS | {"target", "work"} for state in seen)
 
@@ -248,7 +248,7 @@ def test_the_planner_knows_the_tools_that_agents_have() -> None:
         def act(self, state: Any, ctx: AgentContext) -> Any:
             return ctx.call("atlas", country="Peru")
 
-    planner = playing("planner", asynchronous=False, seen=seen)
+    planner = agent_of("planner", asynchronous=False, seen=seen)
     result = ReviewLoop(model(), planner=planner, researcher=Researcher).run("?")
     assert result.state["research_results"] == ["Peru: Lima"]
     assert seen[0]["research_tools"] == [{"name": "atlas", "description": "Looks a country up."}]
@@ -599,10 +599,10 @@ def test_a_declared_agent_brings_instructions_tools_model_and_limits() -> None:
 
 
 def test_a_declared_agent_without_a_model_takes_that_of_the_loop() -> None:
-    played = model()
-    result = ReviewLoop(played, expert=Agent(name="sage", instructions="Be brief.")).run("?")
+    script = model()
+    result = ReviewLoop(script, expert=Agent(name="sage", instructions="Be brief.")).run("?")
     assert result.outcome == "answered"
-    asked = [one for one in played.requests if one["tags"]["role"] == "expert"]
+    asked = [one for one in script.requests if one["tags"]["role"] == "expert"]
     assert asked[0]["tags"]["agent"] == "sage"
     assert asked[0]["messages"][0]["content"].startswith("Be brief.\n\nYou ")
 
@@ -613,13 +613,13 @@ def test_shared_tools_go_to_agents_that_list_none() -> None:
         """Looks a country up."""
         return country
 
-    played = model()
+    script = model()
     plain, bare = Agent(instructions="Look twice."), Agent(name="b", tools=[])
-    ReviewLoop(played, researcher=plain, expert=bare, tools=[atlas]).run("?")
-    offered = {one["tags"]["role"]: len(one.get("tools") or ()) for one in played.requests}
+    ReviewLoop(script, researcher=plain, expert=bare, tools=[atlas]).run("?")
+    offered = {one["tags"]["role"]: len(one.get("tools") or ()) for one in script.requests}
     assert (offered["researcher"], offered["expert"]) == (1, 0)
     with pytest.raises(ValidationError) as caught:
-        ReviewLoop(played, expert=bare, expert_tools=[atlas])
+        ReviewLoop(script, expert=bare, expert_tools=[atlas])
     assert caught.value.code == "role_tools_invalid"
 
 
@@ -678,16 +678,16 @@ class Measured:
 
 
 def test_an_output_says_more_about_the_fields_of_the_role() -> None:
-    played = model()
-    assert ReviewLoop(played, critic=Agent(name="c", output=Measured)).run("?").answer == "Lima"
-    asked = next(one for one in played.requests if one["tags"]["role"] == "critic")
+    script = model()
+    assert ReviewLoop(script, critic=Agent(name="c", output=Measured)).run("?").answer == "Lima"
+    asked = next(one for one in script.requests if one["tags"]["role"] == "critic")
     fields = asked["schema"]["json"]["properties"]
     assert fields["feedback"]["description"] == "what is wrong, in three words"
     assert fields["decision"]["enum"] == ["approve", "reject"]
     short = {"type": "object", "properties": {"result": {"type": "string", "maxLength": 4}}}
     researcher = Agent(name="r", output=short)
-    played = model(researcher=[FOUND, {"result": "Lima"}])
-    result = ReviewLoop(played, researcher=researcher).run("?")
+    script = model(researcher=[FOUND, {"result": "Lima"}])
+    result = ReviewLoop(script, researcher=researcher).run("?")
     assert result.state["research_results"] == ["Lima"]
 
 
@@ -753,7 +753,7 @@ def test_instructions_that_are_a_function_are_refused_with_the_way_to_vary_them(
     assert planner.requests[0]["messages"][0]["content"].startswith("Today is Monday.")
 
 
-def test_an_agent_plays_one_role_and_not_all() -> None:
+def test_an_agent_fills_one_role_and_not_all() -> None:
     everyone: Any = Agent(name="a", model=model())
     with pytest.raises(ValidationError, match="cannot have all roles"):
         ReviewLoop(everyone)
@@ -783,8 +783,8 @@ def test_the_code_of_a_role_cannot_have_a_tool_that_waits_for_a_person() -> None
     [("one", "input_invalid"), (["?", " "], "question_blank"), ([3], "input_invalid")],
 )
 def test_a_batch_is_looked_at_before_anything_is_asked(questions: Any, code: str) -> None:
-    played = model()
+    script = model()
     with pytest.raises(ValidationError) as caught:
-        ReviewLoop(played).batch(questions)
+        ReviewLoop(script).batch(questions)
     assert caught.value.code == code
-    assert played.requests == []
+    assert script.requests == []

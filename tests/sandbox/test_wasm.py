@@ -14,7 +14,7 @@ import pytest
 
 from antiphon.sandbox import Limits
 from antiphon.sandbox._deadline import Deadline
-from antiphon.sandbox._guest.decode import Malformed
+from antiphon.sandbox._guest.decode import MalformedValue
 from antiphon.sandbox._outcome import result_of
 from antiphon.sandbox._wasm.engine import run_job
 from antiphon.sandbox._wasm.files import MemoryFolder, ReadOnlyFolder, granted
@@ -125,7 +125,7 @@ def test_what_only_the_host_can_know_cannot_be_claimed(claim: dict[str, Any]) ->
     made = rpc()
     made(outcome(**claim))
     if made.violation is None:
-        with pytest.raises(Malformed):
+        with pytest.raises(MalformedValue):
             made.outcome()
 
 
@@ -260,7 +260,7 @@ def test_a_picture_that_is_none_or_has_too_many_pixels_is_refused() -> None:
         made = rpc()
         made(outcome(figures=1))
         made(b"A" + picture)
-        with pytest.raises(Malformed):
+        with pytest.raises(MalformedValue):
             made.outcome()
 
 

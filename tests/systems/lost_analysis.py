@@ -23,11 +23,11 @@ def analyst(journal: Journal, saver: Saver, database: str) -> DataAnalyst:
     """A query, and then a call that has an effect."""
 
     def role(name: str, reply: dict[str, Any]) -> Any:
-        def play(brief: dict[str, Any]) -> dict[str, Any]:
+        def answer_brief(brief: dict[str, Any]) -> dict[str, Any]:
             journal.note(name, str(len(brief)))
             return reply
 
-        return play
+        return answer_brief
 
     def api_endpoints(question: str) -> dict[str, Any]:
         """Find endpoints."""

@@ -1,7 +1,7 @@
 """A process that answers one question in a thread, and may be killed on the way.
 
-Arguments: the file, the journal, the cast, and at which call of a role the process dies; 0 for
-never. The journal gets a line for each call of a role; the answer goes to standard output.
+Arguments: the file, the journal, the kind of roles, and at which call of a role the process dies;
+0 for never. The journal gets a line for each call of a role; the answer goes to standard output.
 """
 
 import json
@@ -60,7 +60,7 @@ def reply(role: str, about: str) -> dict[str, Any]:
 def functions(journal: Journal) -> dict[str, Any]:
     """Roles that are functions."""
 
-    def play(role: str) -> Any:
+    def role_function(role: str) -> Any:
         def called(brief: dict[str, Any]) -> dict[str, Any]:
             about = brief["instruction"]
             journal.note(role, str(brief["step_id"]))
@@ -68,15 +68,15 @@ def functions(journal: Journal) -> dict[str, Any]:
 
         return called
 
-    return {role: play(role) for role in ROLES.values()}
+    return {role: role_function(role) for role in ROLES.values()}
 
 
 def agents(journal: Journal) -> dict[str, Any]:
     """Roles that are agents with their own code."""
 
-    def play(role: str) -> Agent:
-        class Player(Agent):
-            """Plays a role."""
+    def role_agent(role: str) -> Agent:
+        class ScriptedAgent(Agent):
+            """Answers as a role does."""
 
             async def act(self, state: dict[str, Any], ctx: Any) -> dict[str, Any]:
                 """Does it."""
@@ -84,9 +84,9 @@ def agents(journal: Journal) -> dict[str, Any]:
                 journal.note(role, str(state["index"]))
                 return reply(role, state["instruction"])
 
-        return Player()
+        return ScriptedAgent()
 
-    return {role: play(role) for role in ROLES.values()}
+    return {role: role_agent(role) for role in ROLES.values()}
 
 
 def models(journal: Journal) -> dict[str, Any]:
@@ -100,18 +100,18 @@ def models(journal: Journal) -> dict[str, Any]:
         journal.note(role, index)
         return json.dumps(reply(role, about))
 
-    class Player(Agent):
-        """Plays a role."""
+    class ScriptedAgent(Agent):
+        """Answers as a role does."""
 
         model = ask
 
-    return {role: Player() for role in ROLES.values()}
+    return {role: ScriptedAgent() for role in ROLES.values()}
 
 
-def main(path: str, journal: str, cast: str, dies_at: str) -> None:
+def main(path: str, journal: str, kind: str, dies_at: str) -> None:
     """Resumes the question, or begins it."""
-    played = {"functions": functions, "agents": agents, "models": models}[cast]
-    roles = played(Journal(journal, int(dies_at)))
+    make_roles = {"functions": functions, "agents": agents, "models": models}[kind]
+    roles = make_roles(Journal(journal, int(dies_at)))
     with SqliteSaver.open(path) as saver:
         loop = ReviewLoop(**roles, checkpointer=saver, durability="sync")
         try:

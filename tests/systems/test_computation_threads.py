@@ -146,10 +146,10 @@ def test_functions_of_the_host_are_called_from_awaited_code() -> None:
 
 
 def test_prompts_of_the_computation_can_be_replaced() -> None:
-    played = model()
+    script = model()
     prompts = {"planner": "Write Python. {{form}}"}
-    Computation(played, prompts=prompts).run(QUESTION, SALES)
-    assert played.requests[0]["messages"][0]["content"].startswith("Write Python. {")
+    Computation(script, prompts=prompts).run(QUESTION, SALES)
+    assert script.requests[0]["messages"][0]["content"].startswith("Write Python. {")
     with pytest.raises(ValidationError, match="`prompts` must be a dict of texts or paths by name"):
         Computation(model(), prompts=["planner"])  # type: ignore[arg-type]
     with pytest.raises(ValidationError, match="unknown field of the prompt `planner`: tables"):

@@ -33,7 +33,7 @@ UNANSWERABLE = [
 
 
 def model(**replies: list[Any]) -> Model:
-    """Plays every role once, the critic three times; `replies` by role replace that."""
+    """Answers as every role once, as the critic three times; `replies` by role replace that."""
     script: dict[str, list[Any]] = {
         "planner": [PLAN],
         "critic": [APPROVE] * 3,
@@ -102,7 +102,7 @@ def test_a_question_that_is_given_up_raises_on_request() -> None:
     assert "at the step `planner`" in str(caught.value)
 
 
-def test_a_function_plays_a_role_and_gets_the_brief() -> None:
+def test_a_function_fills_a_role_and_gets_the_brief() -> None:
     briefs: list[dict[str, Any]] = []
 
     def critic(brief: dict[str, Any]) -> dict[str, str]:
@@ -183,12 +183,12 @@ def test_researcher_and_expert_use_tools() -> None:
         return {"capital": "Lima"}
 
     call = {"tool_calls": [{"name": "atlas", "arguments": {"country": "Peru"}}]}
-    played = model(researcher=[call, FOUND], expert=[call, SOLVED])
-    result = ReviewLoop(played, tools=[atlas]).run("Capital of Peru?")
+    script = model(researcher=[call, FOUND], expert=[call, SOLVED])
+    result = ReviewLoop(script, tools=[atlas]).run("Capital of Peru?")
     assert (result.outcome, asked) == ("answered", ["Peru", "Peru"])
     answers = [
         message["content"]
-        for request in played.requests
+        for request in script.requests
         for message in request["messages"]
         if message["role"] == "tool"
     ]
@@ -200,9 +200,9 @@ def test_tools_can_be_for_one_of_them() -> None:
         """Looks a country up."""
         return country
 
-    played = model()
-    ReviewLoop(played, research_tools=[atlas]).run("?")
-    offered = {request["tags"]["role"]: request.get("tools") for request in played.requests}
+    script = model()
+    ReviewLoop(script, research_tools=[atlas]).run("?")
+    offered = {request["tags"]["role"]: request.get("tools") for request in script.requests}
     assert [spec["name"] for spec in offered["researcher"] or ()] == ["atlas"]
     assert not offered["expert"]
 
@@ -294,14 +294,14 @@ def test_a_stream_raises_what_is_wrong_with_the_question() -> None:
 
 
 def test_questions_can_be_awaited_side_by_side() -> None:
-    played = model(
+    script = model(
         planner=[PLAN] * 3,
         critic=[APPROVE] * 9,
         researcher=[FOUND] * 3,
         expert=[SOLVED] * 3,
         finalizer=[WORDED] * 3,
     )
-    loop = ReviewLoop(played)
+    loop = ReviewLoop(script)
 
     async def ask() -> list[ReviewLoopResult]:
         return await asyncio.gather(*(loop.arun(f"question {n}") for n in range(3)))
@@ -387,17 +387,17 @@ def test_a_blank_question_is_refused(question: str) -> None:
 def test_a_question_of_another_kind_is_refused_before_a_model_is_asked(
     question: Any, message: str
 ) -> None:
-    played = model()
+    script = model()
     with pytest.raises(ValidationError, match=message) as caught:
-        ReviewLoop(played).run(question)
+        ReviewLoop(script).run(question)
     assert caught.value.code == "question_malformed"
-    assert not played.requests
+    assert not script.requests
 
 
 def test_a_file_is_given_as_name_and_bytes() -> None:
-    played = model()
-    ReviewLoop(played).run("?", file=("atlas.txt", b"Peru: Lima"))
-    assert "Peru: Lima" in played.requests[0]["messages"][1]["content"]
+    script = model()
+    ReviewLoop(script).run("?", file=("atlas.txt", b"Peru: Lima"))
+    assert "Peru: Lima" in script.requests[0]["messages"][1]["content"]
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -449,12 +449,12 @@ def test_a_function_approves_of_the_calls_of_a_tool() -> None:
         {"tool_calls": [{"name": "atlas", "arguments": {"country": country}}]}
         for country in ("Chile", "Peru")
     ]
-    played = model(researcher=[*calls, FOUND])
-    assert ReviewLoop(played, tools=[atlas]).run("?").outcome == "answered"
+    script = model(researcher=[*calls, FOUND])
+    assert ReviewLoop(script, tools=[atlas]).run("?").outcome == "answered"
     assert asked == ["Peru"]
     read = [
         message["content"]
-        for request in played.requests
+        for request in script.requests
         for message in request["messages"]
         if message["role"] == "tool"
     ]

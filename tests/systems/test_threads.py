@@ -26,8 +26,8 @@ CALLS = ["planner", "critic", "researcher", "critic", "researcher", "critic", "e
 CALLS += ["finalizer"]
 
 
-def play(folder: Path, cast: str, dies_at: int = 0) -> subprocess.CompletedProcess[str]:
-    given = [str(folder / "runs.db"), str(folder / "journal"), cast, str(dies_at)]
+def run_process(folder: Path, roles: str, dies_at: int = 0) -> subprocess.CompletedProcess[str]:
+    given = [str(folder / "runs.db"), str(folder / "journal"), roles, str(dies_at)]
     command = [sys.executable, str(VICTIM), *given]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
@@ -42,19 +42,19 @@ def bare(state: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="nothing is killed there with SIGKILL")
-@pytest.mark.parametrize("cast", ["functions", "agents", "models"])
+@pytest.mark.parametrize("roles", ["functions", "agents", "models"])
 def test_a_process_that_is_killed_repeats_no_step_that_was_stored(
-    tmp_path: Path, cast: str
+    tmp_path: Path, roles: str
 ) -> None:
     """Prove RL-23 of docs/systems/review-loop.md."""
     (tmp_path / "whole").mkdir()
-    whole = json.loads(play(tmp_path / "whole", cast).stdout)
+    whole = json.loads(run_process(tmp_path / "whole", roles).stdout)
     assert (whole["outcome"], whole["final_answer"]) == ("answered", "x")
     for dies_at in (1, 4, 5, 9):
         folder = tmp_path / str(dies_at)
         folder.mkdir()
-        assert play(folder, cast, dies_at).returncode == -signal.SIGKILL
-        done = play(folder, cast)
+        assert run_process(folder, roles, dies_at).returncode == -signal.SIGKILL
+        done = run_process(folder, roles)
         assert done.returncode == 0, done.stderr
         result = json.loads(done.stdout)
         assert bare(result["state"]) == bare(whole["state"])
@@ -65,10 +65,10 @@ def test_a_process_that_is_killed_repeats_no_step_that_was_stored(
 
 def test_a_process_that_is_killed_again_and_again_still_comes_to_the_end(tmp_path: Path) -> None:
     for _ in range(len(CALLS)):
-        assert play(tmp_path, "functions", 2).returncode == -signal.SIGKILL
+        assert run_process(tmp_path, "functions", 2).returncode == -signal.SIGKILL
         if len((tmp_path / "journal").read_text().splitlines()) >= 2 * (len(CALLS) - 1):
             break
-    done = play(tmp_path, "functions")
+    done = run_process(tmp_path, "functions")
     assert json.loads(done.stdout)["outcome"] == "answered"
     asked = [line.split()[0] for line in (tmp_path / "journal").read_text().splitlines()]
     assert len(asked) == 2 * len(CALLS) - 1
@@ -76,8 +76,8 @@ def test_a_process_that_is_killed_again_and_again_still_comes_to_the_end(tmp_pat
 
 @pytest.mark.skipif(sys.platform == "win32", reason="nothing is killed there with SIGKILL")
 def test_a_lost_question_is_found_and_recovered(tmp_path: Path) -> None:
-    assert play(tmp_path, "functions", 4).returncode == -signal.SIGKILL
-    loop = Cast().loop(checkpointer=f"sqlite:{tmp_path / 'runs.db'}")
+    assert run_process(tmp_path, "functions", 4).returncode == -signal.SIGKILL
+    loop = ScriptedRoles().loop(checkpointer=f"sqlite:{tmp_path / 'runs.db'}")
     (lost,) = loop.orphans()
     assert loop.state(lost).outcome is None
     (result,) = loop.recover()
@@ -86,7 +86,7 @@ def test_a_lost_question_is_found_and_recovered(tmp_path: Path) -> None:
     assert loop.recover() == []
 
 
-class Cast:
+class ScriptedRoles:
     """Roles that are functions; what was asked is noted, and each may be held up or fail."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class Cast:
         return ReviewLoop(**{name: self._role(name) for name in names}, **options)
 
     def _role(self, name: str) -> Any:
-        def play(brief: dict[str, Any]) -> dict[str, Any]:
+        def answer(brief: dict[str, Any]) -> dict[str, Any]:
             self.asked.append(name)
             if name == self.fails_at:
                 raise LookupError(name)
@@ -118,31 +118,31 @@ class Cast:
             }
             return replies[name]
 
-        return play
+        return answer
 
 
 def test_a_thread_is_free_once_the_stream_of_its_question_is_closed() -> None:
-    cast = Cast()
-    cast.holds_at = "researcher"
-    loop = cast.loop(checkpointer="memory:")
+    roles = ScriptedRoles()
+    roles.holds_at = "researcher"
+    loop = roles.loop(checkpointer="memory:")
     with loop.stream("q", thread="t") as stream:
         next(stream)
-        assert cast.held.wait(10)
+        assert roles.held.wait(10)
     assert (stream.result.outcome, stream.result.thread) == ("cancelled", "t")
-    cast.go.set()
+    roles.go.set()
     assert loop.resume("t").answer == "q!"
 
 
 def test_a_thread_is_free_once_the_async_stream_of_its_question_is_closed() -> None:
     async def main() -> None:
-        cast = Cast()
-        cast.holds_at = "researcher"
-        loop = cast.loop(checkpointer="memory:")
+        roles = ScriptedRoles()
+        roles.holds_at = "researcher"
+        loop = roles.loop(checkpointer="memory:")
         async with loop.astream("q", thread="t") as stream:
             await anext(stream)
-            assert await asyncio.to_thread(cast.held.wait, 10)
+            assert await asyncio.to_thread(roles.held.wait, 10)
         assert stream.result.outcome == "cancelled"
-        cast.go.set()
+        roles.go.set()
         assert (await loop.aresume("t")).answer == "q!"
 
     asyncio.run(main())
@@ -150,26 +150,26 @@ def test_a_thread_is_free_once_the_async_stream_of_its_question_is_closed() -> N
 
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
 def test_a_question_in_a_thread_can_be_looked_up_again(tmp_path: Path, durability: str) -> None:
-    cast = Cast()
+    roles = ScriptedRoles()
     url = f"sqlite:{tmp_path / 'runs.db'}"
-    result = cast.loop(checkpointer=url, durability=durability).run("one", thread="q")
+    result = roles.loop(checkpointer=url, durability=durability).run("one", thread="q")
     assert (result.answer, result.thread) == ("one!", "q")
-    again = cast.loop(checkpointer=url).resume("q")
+    again = roles.loop(checkpointer=url).resume("q")
     assert (again.answer, again.run_id) == ("one!", result.run_id)
     assert again.state == result.state
-    assert len(cast.asked) == 7
+    assert len(roles.asked) == 7
 
 
 def test_a_question_without_a_thread_gets_its_own_where_there_is_a_store() -> None:
-    loop = Cast().loop(checkpointer=MemorySaver())
+    loop = ScriptedRoles().loop(checkpointer=MemorySaver())
     result = loop.run("one")
     assert result.thread == result.run_id
     assert loop.resume(str(result.thread)).answer == "one!"
-    assert Cast().loop().run("one").thread is None
+    assert ScriptedRoles().loop().run("one").thread is None
 
 
 def test_another_question_in_a_thread_begins_from_nothing() -> None:
-    loop = Cast().loop(checkpointer="memory:")
+    loop = ScriptedRoles().loop(checkpointer="memory:")
     first = loop.run("one", thread="q")
     second = loop.run("two", thread="q")
     assert second.answer == "two!"
@@ -179,33 +179,33 @@ def test_another_question_in_a_thread_begins_from_nothing() -> None:
 
 
 def test_an_interrupted_question_can_be_resumed() -> None:
-    cast = Cast()
-    cast.holds_at = "expert"
-    loop = cast.loop(checkpointer="memory:")
+    roles = ScriptedRoles()
+    roles.holds_at = "expert"
+    loop = roles.loop(checkpointer="memory:")
 
     async def interrupted() -> None:
         asking = asyncio.ensure_future(loop.arun("one", thread="q"))
-        await asyncio.to_thread(cast.held.wait, 30)
+        await asyncio.to_thread(roles.held.wait, 30)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        cast.go.set()
+        roles.go.set()
 
     asyncio.run(interrupted())
     known = loop.state("q").state
     assert len(known["research_results"]) == len(known["research_steps"]) == 1
     assert (known["expert_steps"] != [], known["expert_answer"]) == (True, "")
-    cast.holds_at = ""
+    roles.holds_at = ""
     seen: list[str] = []
     result = loop.resume("q", watch=lambda event: seen.append(event.run_id))
     assert result.answer == "one!"
     assert set(seen) == {result.run_id}, "events carry the id that the question began with"
-    assert cast.asked.count("researcher") == 1
-    assert cast.asked.count("expert") == 2
+    assert roles.asked.count("researcher") == 1
+    assert roles.asked.count("expert") == 2
 
 
 def test_resuming_can_be_awaited_and_streaming_takes_a_thread() -> None:
-    loop = Cast().loop(checkpointer="memory:")
+    loop = ScriptedRoles().loop(checkpointer="memory:")
 
     async def both() -> tuple[Any, Any]:
         async with loop.astream("one", thread="q") as stream:
@@ -221,38 +221,38 @@ def test_resuming_can_be_awaited_and_streaming_takes_a_thread() -> None:
 
 
 def test_a_thread_has_one_question_at_a_time() -> None:
-    cast = Cast()
-    cast.holds_at = "planner"
-    loop = cast.loop(checkpointer="memory:")
+    roles = ScriptedRoles()
+    roles.holds_at = "planner"
+    loop = roles.loop(checkpointer="memory:")
     stream = loop.stream("one", thread="q")
-    assert cast.held.wait(30)
+    assert roles.held.wait(30)
     with pytest.raises(StateError) as caught:
         loop.run("two", thread="q")
     assert caught.value.code == "thread_busy"
-    cast.go.set()
+    roles.go.set()
     assert list(stream)
     assert stream.result.answer == "one!"
 
 
 def test_a_store_that_fails_midway_ends_the_question(tmp_path: Path) -> None:
-    cast = Cast()
+    roles = ScriptedRoles()
     with SqliteSaver.open(str(tmp_path / "runs.db"), max_bytes=100_000) as saver:
-        loop = cast.loop(checkpointer=saver, durability="sync")
+        loop = roles.loop(checkpointer=saver, durability="sync")
         result = loop.run("one" + " and more" * 10_000, thread="q")
     assert (result.outcome, result.error.code if result.error else "") == ("error", "store_full")
-    assert "finalizer" not in cast.asked
+    assert "finalizer" not in roles.asked
 
 
 def test_what_cannot_be_kept_is_said_before_anything_is_asked(tmp_path: Path) -> None:
-    cast = Cast()
+    roles = ScriptedRoles()
     codes = []
     for call in (
-        lambda: cast.loop().run("one", thread="q"),
-        lambda: cast.loop().resume("q"),
-        lambda: cast.loop(checkpointer="memory:").resume("q"),
-        lambda: cast.loop(checkpointer="memory:").run("one", thread=""),
-        lambda: cast.loop(durability="sync"),
-        lambda: cast.loop(checkpointer="memory:", durability="always"),
+        lambda: roles.loop().run("one", thread="q"),
+        lambda: roles.loop().resume("q"),
+        lambda: roles.loop(checkpointer="memory:").resume("q"),
+        lambda: roles.loop(checkpointer="memory:").run("one", thread=""),
+        lambda: roles.loop(durability="sync"),
+        lambda: roles.loop(checkpointer="memory:", durability="always"),
     ):
         with pytest.raises(ValidationError) as caught:
             call()
@@ -265,16 +265,16 @@ def test_what_cannot_be_kept_is_said_before_anything_is_asked(tmp_path: Path) ->
         "system_setting_invalid",
         "system_setting_invalid",
     ]
-    assert cast.asked == []
+    assert roles.asked == []
     other = SqliteSaver.open(str(tmp_path / "runs.db"))
     other.close()
     with pytest.raises(ValidationError, match="closed"):
-        cast.loop(checkpointer=other).run("one", thread="q")
+        roles.loop(checkpointer=other).run("one", thread="q")
 
 
 def test_a_thread_of_another_system_is_refused_by_the_name_of_that() -> None:
     saver = MemorySaver()
-    loop = Cast().loop(checkpointer=saver)
+    loop = ScriptedRoles().loop(checkpointer=saver)
     loop.run("one", thread="q")
     computed = Computation(scripted([]), checkpointer=saver)
     calls: tuple[Callable[[], object], ...] = (

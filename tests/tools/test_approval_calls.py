@@ -87,13 +87,13 @@ def test_calls_side_by_side_on_the_callers_loop_are_asked_about() -> None:
 
     made = team(Both())
 
-    async def play() -> Result:
+    async def approve_all() -> Result:
         result = await made.arun("pay")
         for _ in range(2):
             result = await made.aresume(result, True)
         return result
 
-    assert asyncio.run(play()).answer == "paid 5, paid 7"
+    assert asyncio.run(approve_all()).answer == "paid 5, paid 7"
     assert sorted(till.paid) == [5, 7]
 
 
@@ -257,12 +257,12 @@ def test_nodes_of_a_graph_pay_side_by_side_and_ask() -> None:
     graph = StateGraph(dict).add_node("pay", pay).add_edge(START, "pay").compile("memory:")
     config: Any = {"configurable": {"thread_id": "t"}}
 
-    async def play() -> list[Any]:
+    async def run_all() -> list[Any]:
         came = [await graph.ainvoke({}, config)]
         answers = (True, True, True, "no")
         return came + [await graph.ainvoke(Command(resume=answer), config) for answer in answers]
 
-    *asked, end = asyncio.run(play())
+    *asked, end = asyncio.run(run_all())
     sums = [came["__interrupt__"][0].value["arguments"]["euros"] for came in asked[:3]]
     assert (sums, asked[3]["__interrupt__"][0].value) == ([5, 5, 7], "more?")
     assert (end["more"], sorted(till.paid), till.logged) == ("no", [5, 5, 7], 1)

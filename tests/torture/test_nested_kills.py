@@ -37,7 +37,7 @@ def came_to(journal: Path, notes: int, victim: subprocess.Popen[bytes]) -> bool:
 
 
 def killed_in_the_middle(folder: Path, url: str, durability: str, chance: random.Random) -> int:
-    """Plays one run to its end, and kills it on the way; gives how often it was killed."""
+    """Executes one run to its end, and kills it on the way; gives how often it was killed."""
     journal = folder / "journal"
     arguments = [sys.executable, "-m", "torture.nested_process", url, str(journal), durability]
     kills = 0

@@ -19,7 +19,6 @@ from antiphon._orchestrator.flow import (
     flow_diagram,
     members,
 )
-from antiphon._orchestrator.nested import TeamMember
 from antiphon._orchestrator.nodes import (
     AgentLoopOptions,
     RouterLoopOptions,
@@ -29,6 +28,7 @@ from antiphon._orchestrator.nodes import (
 )
 from antiphon._orchestrator.references import fallbacks, guests, handoffs
 from antiphon._orchestrator.state import CUT, HANDED, RECORDED, WROTE, State, StateView, read_state
+from antiphon._orchestrator.team_member import TeamMember
 from antiphon._tool.context import check_context
 from antiphon.errors import StateError, ValidationError
 
@@ -60,7 +60,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled:
+class AssembledTeam:
     """A team, ready to run.
 
     Attributes:
@@ -102,7 +102,7 @@ class Assembled:
         return registry_for(*self.schemas)
 
 
-def assemble(settings: Settings) -> Assembled:
+def assemble(settings: Settings) -> AssembledTeam:
     """Checks a team and builds its graph.
 
     Raises:
@@ -135,7 +135,7 @@ def assemble(settings: Settings) -> Assembled:
     names = [spec.name for spec in everyone]
     diagram = flow_diagram(names, flow_edges, links.fallbacks, extra)
     schemas = (*state.schemas, *_outputs(everyone))
-    return Assembled(
+    return AssembledTeam(
         builder.build(),
         state,
         diagram,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._diagram import Diagram, DiagramEdge
 from antiphon._event_loop import is_async
 from antiphon._orchestrator.declaration import AgentDeclaration, TeamBase, is_agent
-from antiphon._orchestrator.nested import TeamMember
+from antiphon._orchestrator.team_member import TeamMember
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from antiphon._antiphon import Engine, ThreadRef
-    from antiphon._orchestrator.assemble import Assembled
+    from antiphon._orchestrator.assemble import AssembledTeam
     from antiphon._serialization.registry import Registry
     from antiphon._watch.drive import Show
     from antiphon._watch.watcher import Watch
@@ -34,7 +34,7 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
     """Resuming the runs of a team."""
 
     name: str
-    _built: Assembled
+    _built: AssembledTeam
 
     @sync_method
     def resume(

@@ -75,7 +75,7 @@ def primitive(tp: type, make: Callable[[Any], Any] | None = None) -> Primitive:
 
 
 @dataclass(slots=True)
-class Formatted(Shape):
+class FormattedText(Shape):
     """Text that stands for a value of another type: a date, an id, bytes."""
 
     noun: str
@@ -111,16 +111,20 @@ def scalar(tp: type) -> Shape | None:
     known = f"{tp.__module__}.{tp.__qualname__}"
     if tp is bytes:
         parse = functools.partial(base64.b64decode, validate=True)
-        return Formatted("base64 text", {"contentEncoding": "base64"}, parse)
+        return FormattedText("base64 text", {"contentEncoding": "base64"}, parse)
     if known in _ISO:
         noun, name = _ISO[known]
-        return Formatted(noun, {"format": name}, getattr(tp, "fromisoformat"))  # noqa: B009
+        return FormattedText(noun, {"format": name}, getattr(tp, "fromisoformat"))  # noqa: B009
     if known == "uuid.UUID":
-        return Formatted("a UUID", {"format": "uuid"}, tp)
+        return FormattedText("a UUID", {"format": "uuid"}, tp)
     if known == "decimal.Decimal":
-        return Formatted("a decimal number", {"format": "decimal"}, _finite(tp), numeric=True)
+        return FormattedText("a decimal number", {"format": "decimal"}, _finite(tp), numeric=True)
     kinds = ((kind.__module__.partition(".")[0], kind.__name__) for kind in tp.__mro__)
-    return Formatted("a path", {"format": "path"}, tp) if ("pathlib", "PurePath") in kinds else None
+    return (
+        FormattedText("a path", {"format": "path"}, tp)
+        if ("pathlib", "PurePath") in kinds
+        else None
+    )
 
 
 _ISO = {

@@ -49,7 +49,7 @@ class Lifespans:
             one for one in found.values() if one.lifespan is not None
         ]
         self._run = run
-        self._open: list[tuple[HasLifespan, _Managed]] = []
+        self._open: list[tuple[HasLifespan, _ContextManager]] = []
 
     def around(self, routine: Routine[_T]) -> Routine[_T]:
         """Runs a routine while the toolsets are open."""
@@ -69,7 +69,7 @@ class Lifespans:
         try:
             while self._toolsets:
                 toolset = self._toolsets.pop(0)
-                managed = _Managed(_manager_of(toolset))
+                managed = _ContextManager(_manager_of(toolset))
                 resource = yield managed.entering()
                 toolset.resources[id(self._run)] = resource
                 self._open.append((toolset, managed))
@@ -142,7 +142,7 @@ def _unfit(complaint: str, found: Any) -> ValidationError:
     )
 
 
-class _Managed:
+class _ContextManager:
     """A context manager, sync or async, for sync and async callers."""
 
     def __init__(self, manager: Any) -> None:

@@ -36,7 +36,7 @@ from antiphon._thread_store import Durability
 from antiphon.graph._builder import StateGraph
 from antiphon.graph._compiled import CompiledGraph
 from antiphon.graph._declaration import END, START, NodeOptions, TimeoutPolicy
-from antiphon.graph._managed import AgentState, IsLastStep, RemainingSteps
+from antiphon.graph._managed_values import AgentState, IsLastStep, RemainingSteps
 from antiphon.graph._run_handle import GraphOutput, Paused
 from antiphon.graph._runtime import (
     ExecutionInfo,

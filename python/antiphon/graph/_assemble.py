@@ -13,7 +13,7 @@ from antiphon.graph._action import Action, read_action, read_router, returning_r
 from antiphon.graph._compiled import CompiledGraph
 from antiphon.graph._declaration import END, START, NodeSpec, state_hint
 from antiphon.graph._input import adapt
-from antiphon.graph._managed import with_managed
+from antiphon.graph._managed_values import with_managed
 from antiphon.graph._plan import GraphPlan
 from antiphon.graph._runnable import as_runnable
 

@@ -13,7 +13,7 @@ from antiphon._graph_errors import GraphBuildError
 from antiphon._state_schema import is_model
 from antiphon.graph._builder import StateGraph
 from antiphon.graph._declaration import END
-from antiphon.graph._managed import AgentState
+from antiphon.graph._managed_values import AgentState
 from antiphon.graph._react_model import ReactModel, bound
 from antiphon.graph._runnable import coerce_to_node
 from antiphon.graph._tool_node import CALL_WITH_STATE, ToolNode, value_in

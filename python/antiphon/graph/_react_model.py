@@ -15,7 +15,7 @@ from antiphon._event_loop import is_async, on_own_loop
 from antiphon._graph_errors import GraphBuildError
 from antiphon._state_schema import is_model
 from antiphon.graph._action import read_action
-from antiphon.graph._managed import steps_left
+from antiphon.graph._managed_values import steps_left
 from antiphon.graph._tool_node import value_in
 
 if TYPE_CHECKING:

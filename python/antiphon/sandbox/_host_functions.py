@@ -22,7 +22,7 @@ from antiphon._tool.approval import (
 )
 from antiphon.errors import ValidationError
 from antiphon.sandbox._guest.budget import TooLarge
-from antiphon.sandbox._guest.decode import Decoder, Malformed
+from antiphon.sandbox._guest.decode import Decoder, MalformedValue
 from antiphon.sandbox._host_calls import CALL_SECONDS, CallFailed
 from antiphon.sandbox._job import check_name, tag
 from antiphon.sandbox._table import SandboxTable, is_tabular, table_bytes
@@ -180,7 +180,7 @@ def _decode(tagged: Any) -> Any:
 def _decode_one(tagged: Any) -> Any:
     try:
         return Decoder(opaque=False).decode(tagged)
-    except Malformed as problem:
+    except MalformedValue as problem:
         raise CallFailed("TypeError", f"an argument cannot be read: {problem}") from problem
 
 

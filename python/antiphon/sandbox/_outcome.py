@@ -12,7 +12,7 @@ from antiphon._antiphon import sandbox_table
 from antiphon.errors import WorkerCrashed
 from antiphon.sandbox._faults import sandbox_error
 from antiphon.sandbox._guest.budget import ShapeAllowance
-from antiphon.sandbox._guest.decode import Decoder, Malformed
+from antiphon.sandbox._guest.decode import Decoder, MalformedValue
 from antiphon.sandbox._result import SandboxFigure, SandboxResult, SandboxUsage
 from antiphon.sandbox._table import SandboxTable
 
@@ -100,7 +100,7 @@ def decode_value(
     """
     try:
         return Decoder(tables, nodes=nodes, depth=depth, shapes=shapes).decode(tagged)
-    except (Malformed, RecursionError) as error:
+    except (MalformedValue, RecursionError) as error:
         raise _crash("value", error) from error
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from antiphon._antiphon import NativeSystem, enclosing_context, systems
 from antiphon._batch import gather
 from antiphon._event_loop import run_blocking
-from antiphon._orchestrator.nested import tightest
 from antiphon._orchestrator.options import read_budget, read_count
+from antiphon._orchestrator.team_member import tightest
 from antiphon._replaced_prompts import read_prompts
 from antiphon._roles import CallerContext, SystemBase, as_role
 from antiphon._sync_async import Operation, Routine, run_async, run_sync

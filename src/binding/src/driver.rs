@@ -1,6 +1,6 @@
 //! Runs, and the threads and event loops that drive them.
 
-pub(crate) mod abandoned;
+pub(crate) mod abandoned_calls;
 pub(crate) mod begin_subrun;
 pub(crate) mod blocking;
 pub(crate) mod call_queue;

@@ -24,15 +24,15 @@ pub(crate) fn references<T>(object: &Bound<'_, T>) -> isize {
 
 /// What an object tells the garbage collector that it holds; nothing if it cannot say.
 pub(crate) fn referents<'py>(object: &Bound<'py, PyAny>) -> SmallVec<[Bound<'py, PyAny>; 8]> {
-    type Visited = SmallVec<[*mut ffi::PyObject; 8]>;
+    type Referents = SmallVec<[*mut ffi::PyObject; 8]>;
 
     unsafe extern "C" fn visit(object: *mut ffi::PyObject, visited: *mut c_void) -> c_int {
         // SAFETY: it is the one that is given below, and nobody else has it meanwhile.
-        unsafe { &mut *visited.cast::<Visited>() }.push(object);
+        unsafe { &mut *visited.cast::<Referents>() }.push(object);
         0
     }
 
-    let mut visited = Visited::new();
+    let mut visited = Referents::new();
     // SAFETY: the type is that of a living object, and what it has in this slot is such a
     // function, or nothing. It only calls `visit`, with objects that `object` holds.
     unsafe {

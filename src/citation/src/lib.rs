@@ -76,7 +76,7 @@ mod settings;
 mod source;
 mod span;
 mod summary;
-mod tagged;
+mod tagged_report;
 mod verdict;
 mod word;
 

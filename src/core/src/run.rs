@@ -18,7 +18,7 @@ mod frontier;
 mod gates;
 mod log;
 mod machine;
-mod nested;
+mod nested_graphs;
 mod notify;
 mod plan;
 mod questions;

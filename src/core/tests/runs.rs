@@ -1,4 +1,4 @@
-//! The engine, played by a scripted host: one subject a file.
+//! The engine, run by a scripted host: one subject a file.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

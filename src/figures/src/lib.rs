@@ -35,7 +35,7 @@
 
 mod bound;
 pub mod comparison;
-mod computed;
+mod computed_number;
 mod conversion;
 mod counted;
 mod date;
@@ -57,7 +57,7 @@ mod unit;
 mod word_list;
 
 pub use comparison::{QuantityMismatch, QuantityVerdict};
-pub use computed::ComputedNumber;
+pub use computed_number::ComputedNumber;
 pub use evidence::{FigureEvidence, FigureMismatch};
 pub use measured_unit::MeasuredUnit;
 pub use quantity::{QuantityBound, QuantityChange, QuantityKind, StatedQuantity, quantities};

@@ -17,7 +17,7 @@
 
 mod address;
 mod admission;
-mod cancelled;
+mod cancelled_ids;
 mod connection;
 mod consumer;
 mod lease;
@@ -38,7 +38,7 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 pub use address::NatsAddress;
-use cancelled::CancelledIds;
+use cancelled_ids::CancelledIds;
 use connection::QueueStreams;
 use consumer::MessageConsumer;
 use names::{encode, subject};

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::compiled::CompiledSchema;
+use crate::compiled_schema::CompiledSchema;
 use crate::fence::{self, FenceBody};
 use crate::passage::{BracketSpan, passages};
 use crate::repair::{SyntaxFault, repair};

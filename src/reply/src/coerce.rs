@@ -22,11 +22,11 @@ const ROUNDS: usize = 4;
 const FUEL: usize = 100_000;
 
 /// A value that fits, and the places that were changed for it.
-pub(crate) type Coerced = (Json, Vec<String>);
+pub(crate) type CoercedValue = (Json, Vec<String>);
 
 /// Makes `value` fit `rules`, or tells what is left that does not. `value` is
 /// known not to fit as it is.
-pub(crate) fn coerce(rules: &SchemaRules, mut value: Json) -> Result<Coerced, Vec<Violation>> {
+pub(crate) fn coerce(rules: &SchemaRules, mut value: Json) -> Result<CoercedValue, Vec<Violation>> {
     let mut hand = ValueFixer { rules, fuel: FUEL };
     let mut touched = BTreeSet::new();
     let mut wraps: Vec<ListWrap> = Vec::new();

@@ -32,7 +32,7 @@
 
 mod cascade;
 mod coerce;
-mod compiled;
+mod compiled_schema;
 mod cycle;
 mod defaults;
 mod depth;
@@ -47,4 +47,4 @@ mod suggest;
 mod token;
 mod unescape;
 
-pub use compiled::{CompiledSchema, JsonSchemas};
+pub use compiled_schema::{CompiledSchema, JsonSchemas};

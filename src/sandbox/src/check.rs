@@ -34,8 +34,8 @@ pub struct TableExtent {
     pub columns: u64,
 }
 
-type Checked<T = ()> = Result<T, Refusal>;
+type CheckResult<T = ()> = Result<T, Refusal>;
 
-fn ensure(holds: bool, otherwise: &'static str) -> Checked {
+fn ensure(holds: bool, otherwise: &'static str) -> CheckResult {
     if holds { Ok(()) } else { Err(Refusal(otherwise)) }
 }

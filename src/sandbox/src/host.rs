@@ -1,7 +1,7 @@
 //! The outside of the jail: starts zygotes, hands out workers, and supervises each until its
 //! end.
 
-mod attached;
+mod attachments;
 mod calls;
 mod cgroup;
 mod classify;

@@ -6,7 +6,7 @@
 
 mod canary;
 mod files;
-mod granted;
+mod interpreter_files;
 mod root;
 mod seal;
 mod syscalls;

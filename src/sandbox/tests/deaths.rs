@@ -235,7 +235,7 @@ fn workers_that_die_one_after_the_other_are_reported_and_not_replaced_without_en
 }
 
 #[test]
-fn a_job_that_has_begun_is_never_run_again() {
+fn a_job_that_has_started_is_never_run_again() {
     let _clean = Clean::start();
     for name in BOTH {
         let guest = Obedient::new();

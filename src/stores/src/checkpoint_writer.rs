@@ -65,7 +65,7 @@ pub struct CheckpointWriter<V, C> {
     header: Vec<u8>,
     /// Whether the header is still to be written, together with the first commit.
     begins: bool,
-    has_begun: bool,
+    has_started: bool,
     step: u64,
     checkpoint: u64,
     pruner: Pruner,
@@ -101,7 +101,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
             exit_buffer: ExitBuffer::default(),
             header: Vec::new(),
             begins: false,
-            has_begun: false,
+            has_started: false,
             step: 0,
             checkpoint: 0,
             pruner,
@@ -172,8 +172,8 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
     }
 
     /// Whether the run has committed anything.
-    pub const fn has_begun(&self) -> bool {
-        self.has_begun
+    pub const fn has_started(&self) -> bool {
+        self.has_started
     }
 
     /// The last checkpoint that was written or loaded; 0 if there is none.
@@ -200,7 +200,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
             Durability::Exit => self.entries_at_rest(kind, commit, graph_snapshot)?,
             Durability::Sync | Durability::Async => self.entries(kind, commit, graph_snapshot)?,
         };
-        self.has_begun = true;
+        self.has_started = true;
         if entries.is_empty() {
             return Ok(None);
         }

@@ -14,7 +14,7 @@ use antiphon_core::Fault;
 use antiphon_runtime::store::{EntryKind, EntryTag};
 
 mod cache;
-mod cached;
+mod cached_thread;
 mod cached_values;
 mod change;
 mod client;
@@ -32,7 +32,7 @@ mod values;
 mod wire;
 
 pub use cache::ThreadCache;
-pub use cached::PendingWrite;
+pub use cached_thread::PendingWrite;
 pub use client::CacheClient;
 pub use entries::{KnownEntries, OWNER};
 pub use listing::{CheckpointFilter, CheckpointInfo};

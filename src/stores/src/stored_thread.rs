@@ -122,14 +122,14 @@ where
     }
 }
 
-type Acquired<V, C> = (CheckpointWriter<V, C>, Option<LoadedThread<V>>);
+type AcquiredThread<V, C> = (CheckpointWriter<V, C>, Option<LoadedThread<V>>);
 
 async fn acquire<V: Value, C: ValueCodec<V>>(
     claim: &PendingLease,
     about: (Arc<Graph<V>>, Arc<C>),
     durability: Durability,
     checkpoint: Option<u64>,
-) -> Result<Acquired<V, C>, Fault> {
+) -> Result<AcquiredThread<V, C>, Fault> {
     let PendingLease { sealed_store, thread, owner, .. } = claim;
     let place = (sealed_store.clone(), &**thread);
     let (mut writer, mut found) = CheckpointWriter::take(place, owner, about, durability).await?;

@@ -54,7 +54,7 @@ use crate::resources::SystemResources;
 use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
-use crate::system::{Conclusion, Finished, System};
+use crate::system::{Conclusion, FinishedRun, System};
 
 /// The agentic search, for a [`SystemRunner`](crate::SystemRunner).
 pub struct AgenticSearch {
@@ -122,7 +122,7 @@ impl System for AgenticSearch {
         }
     }
 
-    fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<SearchAnswer> {
+    fn conclude(&self, finished: &mut FinishedRun<'_, Self>) -> Conclusion<SearchAnswer> {
         outcome::conclude(finished)
     }
 }

@@ -45,7 +45,7 @@ use crate::resources::SystemResources;
 use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
-use crate::system::{Conclusion, Finished, System};
+use crate::system::{Conclusion, FinishedRun, System};
 
 /// The computation, for a [`SystemRunner`](crate::SystemRunner).
 pub struct Computation {
@@ -98,7 +98,7 @@ impl System for Computation {
         }
     }
 
-    fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<Answer> {
+    fn conclude(&self, finished: &mut FinishedRun<'_, Self>) -> Conclusion<Answer> {
         outcome::conclude(finished)
     }
 }

@@ -62,7 +62,7 @@ use crate::resources::SystemResources;
 use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
-use crate::system::{Conclusion, Finished, System};
+use crate::system::{Conclusion, FinishedRun, System};
 
 /// The data analyst, for a [`SystemRunner`](crate::SystemRunner).
 pub struct DataAnalyst {
@@ -141,7 +141,7 @@ impl System for DataAnalyst {
         outcome::completed(state)
     }
 
-    fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<OrchestratorResponse> {
+    fn conclude(&self, finished: &mut FinishedRun<'_, Self>) -> Conclusion<OrchestratorResponse> {
         outcome::conclude(finished)
     }
 }

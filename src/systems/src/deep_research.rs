@@ -50,11 +50,11 @@ pub mod source;
 pub mod state;
 mod step;
 pub mod step_work;
-pub mod structured;
+pub mod structured_report;
 mod synthesis;
 mod tools;
 mod topic;
-mod unfinished;
+mod unfinished_report;
 
 pub use classification::{
     Complexity, Depth, FollowUp, QueryClassification, QueryMode, ResearchDepth,
@@ -76,7 +76,7 @@ use crate::resources::SystemResources;
 use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
-use crate::system::{Conclusion, Finished, System, SystemNote};
+use crate::system::{Conclusion, FinishedRun, System, SystemNote};
 
 /// The deep research, for a [`SystemRunner`](crate::SystemRunner).
 pub struct DeepResearch {
@@ -144,7 +144,7 @@ impl System for DeepResearch {
         outcome::storage_note(state, fault)
     }
 
-    fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<ResearchReport> {
+    fn conclude(&self, finished: &mut FinishedRun<'_, Self>) -> Conclusion<ResearchReport> {
         outcome::conclude(finished)
     }
 }

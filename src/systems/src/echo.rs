@@ -22,7 +22,7 @@ use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
 use crate::state::state;
-use crate::system::{Conclusion, Finished, System, SystemConfig, SystemInput};
+use crate::system::{Conclusion, FinishedRun, System, SystemConfig, SystemInput};
 
 /// Says a question again, once a person has agreed.
 pub struct Echo {
@@ -135,7 +135,7 @@ impl System for Echo {
 
     fn open(&self, _: &Arc<Input>, _: &Session) {}
 
-    fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<Output> {
+    fn conclude(&self, finished: &mut FinishedRun<'_, Self>) -> Conclusion<Output> {
         let said = finished.state.said.as_str();
         let answer = vec![said; self.config.times as usize].join(" ");
         let outcome = finished.ending.outcome().unwrap_or(Outcome::Answered);

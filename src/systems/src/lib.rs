@@ -79,5 +79,5 @@ pub use result::{Outcome, SystemResult};
 pub use role::{Role, RoleContext, RoleImplementation, RoleModel, RoleSpec, Roles};
 pub use runner::{PausedRun, SystemRunner, SystemStart};
 pub use session::Session;
-pub use system::{Conclusion, Finished, RunEnding, System, SystemConfig, SystemInput};
+pub use system::{Conclusion, FinishedRun, RunEnding, System, SystemConfig, SystemInput};
 pub use tool_cache::ToolCache;

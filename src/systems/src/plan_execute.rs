@@ -81,7 +81,7 @@ use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
 use crate::sub_task::{RunDispatcher, SubTaskDispatcher, WorkerTools};
-use crate::system::{Conclusion, Finished, System};
+use crate::system::{Conclusion, FinishedRun, System};
 
 /// The plan-and-execute system, for a [`SystemRunner`](crate::SystemRunner).
 pub struct PlanExecute {
@@ -154,7 +154,7 @@ impl System for PlanExecute {
         outcome::completed(state)
     }
 
-    fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<TaskOutput> {
+    fn conclude(&self, finished: &mut FinishedRun<'_, Self>) -> Conclusion<TaskOutput> {
         outcome::conclude(finished)
     }
 }

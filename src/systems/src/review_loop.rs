@@ -57,7 +57,7 @@ use crate::resources::SystemResources;
 use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
-use crate::system::{Conclusion, Finished, System};
+use crate::system::{Conclusion, FinishedRun, System};
 
 /// The review loop, for a [`SystemRunner`](crate::SystemRunner).
 ///
@@ -169,7 +169,7 @@ impl System for ReviewLoop {
         state.outcome.unwrap_or(Outcome::Error)
     }
 
-    fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<Answer> {
+    fn conclude(&self, finished: &mut FinishedRun<'_, Self>) -> Conclusion<Answer> {
         outcome::conclude(finished)
     }
 }

@@ -27,18 +27,18 @@ use crate::session::Session;
 use crate::state::{ATTACHMENTS, INPUT, TOOL_RESULTS};
 use crate::state_cache::StateCache;
 use crate::stored_attachments;
-use crate::system::{Conclusion, Finished, RunEnding, System, SystemConfig, SystemInput};
+use crate::system::{Conclusion, FinishedRun, RunEnding, System, SystemConfig, SystemInput};
 use crate::tool_cache::ToolCache;
 
 mod edit;
 mod open_questions;
 mod opening;
-mod paused;
+mod paused_run;
 mod spent_budget;
 mod storage_note;
 mod unanswered_requests;
 
-pub use paused::PausedRun;
+pub use paused_run::PausedRun;
 
 use open_questions::{open_question, waiting};
 use opening::open_thread;
@@ -394,7 +394,7 @@ impl<S: System> SystemRunner<S> {
         let (ending, fault, unasked) =
             ending_of_requests((&self.graph, run, &state), (ending, fault.or(unread)), scope);
         let storage_fault = started.storage_fault();
-        let mut finished = Finished { state, ending, fault, storage_fault, run: scope };
+        let mut finished = FinishedRun { state, ending, fault, storage_fault, run: scope };
         let Conclusion { output, outcome, reason, error } = self.system.conclude(&mut finished);
         let events = recorder.events();
         let error = error.or_else(|| {

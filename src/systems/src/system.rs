@@ -113,7 +113,7 @@ pub trait System: Sized + Send + Sync + 'static {
 
     /// Makes the output of a run that has come to rest, however it did. The state that it leaves
     /// becomes that of the result.
-    fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<Self::Output>;
+    fn conclude(&self, finished: &mut FinishedRun<'_, Self>) -> Conclusion<Self::Output>;
 }
 
 /// The settings of a system. Keys that do not exist are errors.
@@ -165,7 +165,7 @@ pub trait SystemInput: Default + Serialize + DeserializeOwned + JsonSchema + Sen
 }
 
 /// A run that has come to rest.
-pub struct Finished<'r, S: System> {
+pub struct FinishedRun<'r, S: System> {
     /// The state; the default if it could not be read, which `fault` then says.
     pub state: S::State,
     /// How the run came to rest.

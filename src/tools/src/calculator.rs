@@ -32,7 +32,7 @@ use self::format::write_value;
 use self::number::Number;
 use self::value::Value;
 use crate::registry::ToolFamily;
-use crate::typed::{ToolFunction, TypedTool};
+use crate::typed_tool::{ToolFunction, TypedTool};
 
 /// The family of one tool, `calculate`.
 #[derive(Debug)]

@@ -33,7 +33,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::registry::ToolFamily;
-use crate::typed::TypedTool;
+use crate::typed_tool::TypedTool;
 
 pub use index::{DocumentIndex, IndexOptions};
 pub use page::{DocumentPage, PageRequest};

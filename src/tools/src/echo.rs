@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::registry::ToolFamily;
-use crate::typed::{ToolFunction, TypedTool};
+use crate::typed_tool::{ToolFunction, TypedTool};
 
 /// The family `echo`.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ use self::read::ReadFile;
 pub use self::relative_path::RelativePath;
 pub use self::root::{AtomicFile, Root};
 use crate::registry::ToolFamily;
-use crate::typed::TypedTool;
+use crate::typed_tool::TypedTool;
 
 /// The family of tools for files below one folder.
 #[derive(Debug)]

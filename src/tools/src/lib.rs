@@ -32,10 +32,10 @@ pub mod pdf_writer;
 pub mod registry;
 pub mod secret_text;
 pub mod sql;
-pub mod typed;
+pub mod typed_tool;
 mod web;
 pub mod web_search;
 
 pub use registry::{ToolEntry, find, registry};
 pub use secret_text::SecretText;
-pub use typed::{ToolFunction, TypedTool};
+pub use typed_tool::{ToolFunction, TypedTool};

@@ -28,7 +28,7 @@ use serde_json::{Value as Json, json};
 
 use self::arrangement::ArrangeFunction;
 use crate::registry::ToolFamily;
-use crate::typed::{ToolFunction, TypedTool};
+use crate::typed_tool::{ToolFunction, TypedTool};
 
 pub use backend::{HttpSearchBackend, SearchBackend};
 pub use domains::DomainFilter;

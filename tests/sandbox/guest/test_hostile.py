@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.sandbox._guest.decode import Decoder, Malformed
+from antiphon.sandbox._guest.decode import Decoder, MalformedValue
 from sandbox.guest.worker import Worker, once
 
 _LIAR = """
@@ -225,7 +225,7 @@ def test_a_name_with_a_lone_surrogate_does_not_break_the_frame() -> None:
     ],
 )
 def test_what_no_encoder_writes_is_refused(tagged: Any) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedValue):
         Decoder().decode(tagged)
 
 
@@ -234,7 +234,7 @@ def test_a_value_nested_too_deeply_or_with_too_many_parts_is_refused() -> None:
     for _ in range(65):
         deep = [deep]
     for tagged in (deep, [0] * 100_000, {"$": "set", "v": list(range(100_000))}):
-        with pytest.raises(Malformed):
+        with pytest.raises(MalformedValue):
             Decoder().decode(tagged)
     assert Decoder().decode(deep[0])
 
@@ -244,5 +244,5 @@ def test_keys_made_to_collide_are_refused(tag: str) -> None:
     """They would cost the host seconds: Python's hash of numbers has no secret in it."""
     prime = 2**61 - 1
     keys: list[Any] = [{"$": "int", "v": str(prime * n)} for n in range(2, 20_000)]
-    with pytest.raises(Malformed, match="share a hash"):
+    with pytest.raises(MalformedValue, match="share a hash"):
         Decoder().decode({"$": tag, "v": [[key, 0] for key in keys] if tag == "dict" else keys})

@@ -90,7 +90,7 @@ def test_a_worker_that_rehearses_leaves_nothing_to_its_job() -> None:
         assert (worker.stdout, worker.stderr) == ("", "")
 
 
-def test_lines_of_an_error_are_the_jobs_own_after_a_rehearsal() -> None:
+def test_lines_of_an_error_are_the_jobs_own_after_a_warmup() -> None:
     with Worker(waits=True) as worker:
         error = worker.run("x = 1\nx / 0")["error"]
     assert (error["line"], error["source"], len(error["frames"])) == (2, "x / 0", 1)

@@ -55,7 +55,7 @@ _SIZES = {
 """Element types of arrays: format character of `struct`, and bytes of an element."""
 
 
-class Malformed(Exception):
+class MalformedValue(Exception):
     """The input is not valid tagged JSON, or exceeds its budget."""
 
 
@@ -119,10 +119,14 @@ class Decoder:
         self.shapes = shapes or ShapeAllowance(nodes)
 
     def decode(self, tagged: Any, depth: int = 0) -> Any:
-        """Decode tagged JSON inside `depth` containers; `Malformed` if no encoder writes it."""
+        """Decode tagged JSON inside `depth` containers.
+
+        Raises:
+            MalformedValue: no encoder writes it.
+        """
         self._left -= 1
         if self._left < 0:
-            raise Malformed("a value has too many parts")
+            raise MalformedValue("a value has too many parts")
         kind = type(tagged)
         if kind is str or kind is bool or tagged is None:
             return tagged
@@ -133,7 +137,7 @@ class Decoder:
         if kind is list:
             return self.items(tagged, depth)
         if kind is not dict:
-            raise Malformed("no JSON value")
+            raise MalformedValue("no JSON value")
         if "$" in tagged:
             return self._decode_tagged(tagged, depth)
         inner = self.enter(depth)
@@ -145,22 +149,22 @@ class Decoder:
         return [self.decode(item, inner) for item in _list(tagged)]
 
     def enter(self, depth: int) -> int:
-        """Return the depth of the items of a container at `depth`, or raise `Malformed`."""
+        """Return the depth of the items of a container at `depth`, or raise `MalformedValue`."""
         if depth >= self._depth:
-            raise Malformed("a value is nested too deeply")
+            raise MalformedValue("a value is nested too deeply")
         return depth + 1
 
     def _decode_tagged(self, tagged: dict[str, Any], depth: int) -> Any:
         tag = tagged["$"]
         fields, read = _READERS.get(tag if type(tag) is str else "", (None, None))
         if fields is None or read is None:
-            raise Malformed("a tag is not known")
+            raise MalformedValue("a tag is not known")
         if tagged.keys() != fields:
-            raise Malformed(f"a value of this tag has other fields: {tag}")
+            raise MalformedValue(f"a value of this tag has other fields: {tag}")
         try:
             return read(self, tagged, depth)
         except (ValueError, ArithmeticError, TypeError) as problem:
-            raise Malformed(f"a value does not fit its tag: {tag}") from problem
+            raise MalformedValue(f"a value does not fit its tag: {tag}") from problem
 
 
 def _container(make: Callable[[list[Any]], Any]) -> _Reader:
@@ -184,14 +188,14 @@ def _dict(decoder: Decoder, tagged: dict[str, Any], depth: int) -> dict[Any, Any
 def _complex(decoder: Decoder, tagged: dict[str, Any], depth: int) -> complex:
     real, imaginary = (decoder.decode(part, depth) for part in _list(tagged["v"], 2))
     if type(real) is not float or type(imaginary) is not float:
-        raise Malformed("a complex number has other parts")
+        raise MalformedValue("a complex number has other parts")
     return complex(real, imaginary)
 
 
 def _timedelta(decoder: Decoder, tagged: dict[str, Any], depth: int) -> dt.timedelta:
     days, seconds, micros = (decoder.decode(part, depth) for part in _list(tagged["v"], 3))
     if not type(days) is type(seconds) is type(micros) is int:
-        raise Malformed("a duration has other parts")
+        raise MalformedValue("a duration has other parts")
     return dt.timedelta(days, seconds, micros)
 
 
@@ -203,30 +207,30 @@ def _fraction(_: Decoder, tagged: dict[str, Any], _depth: int) -> fractions.Frac
 def _table(decoder: Decoder, tagged: dict[str, Any], _: int) -> Any:
     name = _text(tagged["name"])
     if name not in decoder.tables:
-        raise Malformed("a table was not sent")
+        raise MalformedValue("a table was not sent")
     return decoder.tables[name]
 
 
 def _object(decoder: Decoder, tagged: dict[str, Any], _: int) -> Opaque:
     name, picture = _text(tagged["type"]), _text(tagged["repr"])
     if not decoder.opaque or len(name) > _NAME or len(picture) > _REPR:
-        raise Malformed("an object is not expected")
+        raise MalformedValue("an object is not expected")
     return Opaque(name, picture)
 
 
 def _array(decoder: Decoder, tagged: dict[str, Any], _depth: int) -> Any:
     shape = _list(tagged["shape"])
     if any(type(side) is not int or side < 0 for side in shape) or len(shape) > _SIDES:
-        raise Malformed("an array has no such shape")
+        raise MalformedValue("an array has no such shape")
     name, content = _text(tagged["dtype"]), _base64(tagged["v"])
     letter, size = _SIZES.get(name, ("", 0))
     # An array without items may have sides that no library supports.
     if not size or math.prod(shape) * size != len(content) or max(shape, default=0) > _EXACT:
-        raise Malformed("an array's size is another")
+        raise MalformedValue("an array's size is another")
     if not decoder.shapes.take(shape):
-        raise Malformed("an array has more parts than its bytes pay for")
+        raise MalformedValue("an array has more parts than its bytes pay for")
     if name == "bool" and content.translate(None, b"\x00\x01"):
-        raise Malformed("an array of truth values holds others")
+        raise MalformedValue("an array of truth values holds others")
     return array_of(name, letter, shape, content)
 
 
@@ -267,31 +271,31 @@ def _check_collisions(keys: list[Any]) -> list[Any]:
         code = hash(key)
         seen[code] = count = seen.get(code, 0) + 1
         if count > _TWINS:
-            raise Malformed("too many keys share a hash")
+            raise MalformedValue("too many keys share a hash")
     return keys
 
 
 def _check(value: Any, fits: bool, what: str) -> Any:  # noqa: FBT001 - a condition
     if not fits:
-        raise Malformed(f"{what} needs a tag")
+        raise MalformedValue(f"{what} needs a tag")
     return value
 
 
 def _text(value: Any) -> str:
     if type(value) is not str:
-        raise Malformed("a text is expected")
+        raise MalformedValue("a text is expected")
     return value
 
 
 def _list(value: Any, length: int | None = None) -> list[Any]:
     if type(value) is not list or (length is not None and len(value) != length):
-        raise Malformed("a list is expected")
+        raise MalformedValue("a list is expected")
     return value
 
 
 def _match(pattern: re.Pattern[str], value: Any) -> str:
     if not pattern.fullmatch(_text(value)):
-        raise Malformed("a text has another form")
+        raise MalformedValue("a text has another form")
     return str(value)
 
 
@@ -305,7 +309,7 @@ def _scalar(read: Callable[[Any], Any]) -> _Reader:
 
 def _float(value: Any) -> float:
     if _text(value) not in _FLOATS:
-        raise Malformed("a number has another form")
+        raise MalformedValue("a number has another form")
     return _FLOATS[value]
 
 

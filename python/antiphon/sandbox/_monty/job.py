@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon.sandbox._deadline import ENDING, Deadline, JobEnded, ended_fault, process_killer
 from antiphon.sandbox._guest.budget import TooLarge
-from antiphon.sandbox._guest.decode import Malformed
+from antiphon.sandbox._guest.decode import MalformedValue
 from antiphon.sandbox._host_calls import CallFailed, JobCalls
 from antiphon.sandbox._monty.faults import fault_of
 from antiphon.sandbox._monty.progress import JobProgress, OutputFlood, PausedJob
@@ -99,7 +99,7 @@ class Worker:
             # The tools of this process apply, not those of the process that saved it.
             name = getattr(snapshot, "function_name", None)
             if name not in paused.progress.functions or snapshot.object_id is not None:
-                raise Malformed("the snapshot does not wait for a granted function")
+                raise MalformedValue("the snapshot does not wait for a granted function")
             if "error" in reply:
                 failure = f"{reply['error']['type']}: {reply['error']['message']}"
                 return snapshot.resume(_raise_in_guest("RuntimeError", failure))
@@ -178,7 +178,7 @@ class _JobDriver:
                 if isinstance(snapshot, PausedJob):
                     return snapshot
             else:
-                raise _Unsupported("the code waits for an event that cannot occur")
+                raise _UnsupportedFeature("the code waits for an event that cannot occur")
         return snapshot.output
 
     def _print(self, stream: str, text: str) -> None:
@@ -262,7 +262,7 @@ class _JobDriver:
         wall = self._progress.limits["wall"]
         if self._deadline.ended is not None:
             return ended_fault(self._deadline.ended, wall)
-        if isinstance(error, _Unsupported):
+        if isinstance(error, _UnsupportedFeature):
             return {"kind": "unsupported", "message": str(error)}
         if isinstance(error, monty.MontyError):
             fault = fault_of(error, wall=wall)
@@ -284,7 +284,7 @@ class _JobDriver:
         }
 
 
-class _Unsupported(Exception):
+class _UnsupportedFeature(Exception):
     """The code uses a feature that this engine does not support."""
 
 

@@ -13,7 +13,7 @@ from antiphon._antiphon import sandbox_json
 from antiphon.sandbox._deadline import ENDING, Deadline, ended_fault
 from antiphon.sandbox._engine import EngineKind, probe_package, session_ended
 from antiphon.sandbox._guest.budget import ShapeAllowance
-from antiphon.sandbox._guest.decode import Malformed
+from antiphon.sandbox._guest.decode import MalformedValue
 from antiphon.sandbox._job import tag
 from antiphon.sandbox._outcome import decode_value, sound_table
 from antiphon.sandbox._table import SandboxTable, table_bytes
@@ -211,7 +211,7 @@ def _outcome(rpc: HostRpc, done: Any) -> tuple[dict[str, Any] | None, dict[str, 
     """Return the worker's validated outcome with its tables as Arrow, or the fault."""
     try:
         found = rpc.outcome() if rpc.violation is None else None
-    except Malformed as problem:
+    except MalformedValue as problem:
         rpc.violation, found = str(problem), None
     if found is None:
         why = rpc.violation or done.trapped or f"it ended with code {done.exit_code}"
@@ -241,7 +241,7 @@ def _arrow(name: str, columns: bytes) -> bytes:
     sandbox_json(columns, _DEPTH, _CELLS)
     names, lists = decode_value(json.loads(columns), nodes=_CELLS, shapes=ShapeAllowance(0))
     if type(names) is not list or type(lists) is not list or len(names) != len(lists):
-        raise Malformed("it has more or fewer columns than names")
+        raise MalformedValue("it has more or fewer columns than names")
     arrays = []
     for items in lists:
         try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import sandbox_budget, sandbox_figure, sandbox_json, sandbox_outcome
 from antiphon.sandbox._deadline import JobEnded
-from antiphon.sandbox._guest.decode import Malformed
+from antiphon.sandbox._guest.decode import MalformedValue
 from antiphon.sandbox._host_calls import CallFailed, JobCalls
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class HostRpc:
         kind, body = request[0], request[1:]
         try:
             return self._answer(kind, body)
-        except (Malformed, ValueError, TypeError, KeyError, RecursionError) as problem:
+        except (MalformedValue, ValueError, TypeError, KeyError, RecursionError) as problem:
             self.violation = f"{type(problem).__name__}: {problem}"[:200]
         except JobEnded:
             pass
@@ -84,21 +84,21 @@ class HostRpc:
         elif kind == _ATTACHMENT and self._outcome is not None:
             self._attach(body)
         elif kind != _READY:
-            raise Malformed(f"a frame is not expected: {kind}")
+            raise MalformedValue(f"a frame is not expected: {kind}")
         return b""
 
     def _answer_call(self, body: bytes) -> dict[str, Any]:
         # A guest that calls without reading replies would fill the host's memory.
         if self._waiting:
-            raise Malformed("a call before the reply to the previous one was read")
+            raise MalformedValue("a call before the reply to the previous one was read")
         if len(body) > 2 * self._budget["argument_bytes"] + _SLACK:
-            raise Malformed("a frame is too long")
+            raise MalformedValue("a frame is too long")
         sandbox_json(body, _DEPTH, _NODES)
         asked = json.loads(body)
         number, name = asked["id"], asked["name"]
         self.calls.count()
         if name not in self._granted:
-            raise Malformed("the function is not granted")
+            raise MalformedValue("the function is not granted")
         try:
             value = self.calls.make(name, list(asked["args"]), dict(asked["kwargs"]))
         except CallFailed as failure:
@@ -117,19 +117,19 @@ class HostRpc:
             sandbox_figure(body, most["figure_pixels"])
             self._figures.append(body)
         else:
-            raise Malformed("there are too many attachments")
+            raise MalformedValue("there are too many attachments")
 
     def outcome(self) -> dict[str, Any] | None:
         """Return the validated outcome; ``None`` if the worker sent none.
 
         Raises:
-            Malformed: no honest worker sends this.
+            MalformedValue: no honest worker sends this.
         """
         if self._outcome is None:
             return None
         names, figures = self._announced
         if (len(names), figures) != (len(self._tables), len(self._figures)):
-            raise Malformed("an attachment is missing")
+            raise MalformedValue("an attachment is missing")
         if (error := self._outcome.get("error")) is not None:
             self.calls.attribute(error, "ToolError")
         # Each is released once it was read.
@@ -139,4 +139,4 @@ class HostRpc:
 
 def _check_length(body: bytes, each: int, together: int, before: list[bytes]) -> None:
     if len(body) > min(each, together - sum(map(len, before))):
-        raise Malformed("an attachment is too long")
+        raise MalformedValue("an attachment is too long")

@@ -23,7 +23,7 @@ pub(crate) struct QueuedCall {
 pub(crate) struct CallQueue {
     waiting: Mutex<VecDeque<QueuedCall>>,
     /// Calls that threads of the pool make now, and whether they were given up.
-    started: Mutex<Vec<(TaskId, bool)>>,
+    running: Mutex<Vec<(TaskId, bool)>>,
     /// Whether a worker has been sent for.
     summoned: AtomicBool,
     /// Whether it is on its way, rather than busy elsewhere.
@@ -62,28 +62,28 @@ impl CallQueue {
         withdrawn.into_iter().map(|call| call.id).collect()
     }
 
-    fn lock_started(&self) -> MutexGuard<'_, Vec<(TaskId, bool)>> {
-        self.started.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_running(&self) -> MutexGuard<'_, Vec<(TaskId, bool)>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A thread of the pool makes this call.
     pub(crate) fn begin(&self, id: TaskId) {
-        self.lock_started().push((id, false));
+        self.lock_running().push((id, false));
     }
 
     /// Gives a call up; returns whether a thread of the pool is inside it.
     pub(crate) fn abandon(&self, id: TaskId) -> bool {
-        let mut started = self.lock_started();
+        let mut running = self.lock_running();
         let found =
-            started.iter_mut().find(|(started, is_abandoned)| *started == id && !is_abandoned);
+            running.iter_mut().find(|(running, is_abandoned)| *running == id && !is_abandoned);
         found.map(|(_, is_abandoned)| *is_abandoned = true).is_some()
     }
 
     /// The call has returned; says whether it was given up.
     pub(crate) fn finish(&self, id: TaskId) -> bool {
-        let mut started = self.lock_started();
-        let position = started.iter().position(|(started, _)| *started == id);
-        position.is_some_and(|position| started.swap_remove(position).1)
+        let mut running = self.lock_running();
+        let position = running.iter().position(|(running, _)| *running == id);
+        position.is_some_and(|position| running.swap_remove(position).1)
     }
 
     /// Drops all calls that no thread has begun.

@@ -296,12 +296,12 @@ impl Stepper<'_> {
 
     fn spawn(&mut self, py: Python<'_>, mut call: Call) -> PyResult<CallProgress> {
         match call.begin(py) {
-            Ok(inner) => self.spawn_begun(py, call, inner),
+            Ok(inner) => self.spawn_started(py, call, inner),
             Err(error) => Ok(CallProgress::Done(call.cx.id, call.answer(py, Err(error)))),
         }
     }
 
-    fn spawn_begun(
+    fn spawn_started(
         &mut self,
         py: Python<'_>,
         call: Call,
@@ -321,7 +321,7 @@ impl Stepper<'_> {
             && is_awaitable(value)
         {
             let inner = steppable(value)?;
-            return self.spawn_begun(py, call, inner);
+            return self.spawn_started(py, call, inner);
         }
         let answer = call.answer(py, made);
         call.finish(py);

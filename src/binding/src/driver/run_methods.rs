@@ -203,7 +203,7 @@ impl Run {
     /// Whether it has begun: a run that is kept may find its thread taken, or unfit.
     #[getter]
     fn started(&self) -> PyResult<bool> {
-        self.with(|state| Ok(state.session.as_ref().is_none_or(|session| session.has_begun())))
+        self.with(|state| Ok(state.session.as_ref().is_none_or(|session| session.has_started())))
     }
 
     /// The thread that it is kept in; none if it is not kept.

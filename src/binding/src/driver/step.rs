@@ -21,7 +21,7 @@ pub(crate) enum StepOutcome<'py> {
 /// variables of the node.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
-struct Suspended {
+struct SuspendedCoroutine {
     inner: Py<PyAny>,
     value: Py<PyAny>,
 }
@@ -50,10 +50,10 @@ pub(crate) fn resume<'py>(
 }
 
 fn read(outcome: Bound<'_, PyAny>) -> StepOutcome<'_> {
-    let Ok(suspended) = outcome.cast_exact::<Suspended>() else {
+    let Ok(suspended) = outcome.cast_exact::<SuspendedCoroutine>() else {
         return StepOutcome::Done(outcome);
     };
-    let Suspended { inner, value } = suspended.get();
+    let SuspendedCoroutine { inner, value } = suspended.get();
     StepOutcome::Waits(inner.bind(outcome.py()).clone(), value.bind(outcome.py()).clone())
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn begin_inside<'py>(
     resume_inside(&inner, callable.py().None().bind(callable.py()))
 }
 
-/// Takes one step: what the coroutine returned, or a [`Suspended`].
+/// Takes one step: what the coroutine returned, or a [`SuspendedCoroutine`].
 #[pyfunction]
 #[pyo3(name = "_resume")]
 pub(crate) fn resume_inside<'py>(
@@ -80,7 +80,8 @@ pub(crate) fn resume_inside<'py>(
     match ffi::send(inner, value)? {
         Step::Return(value) => Ok(value),
         Step::Yield(value) => {
-            let suspended = Suspended { inner: inner.clone().unbind(), value: value.unbind() };
+            let suspended =
+                SuspendedCoroutine { inner: inner.clone().unbind(), value: value.unbind() };
             Ok(Bound::new(inner.py(), suspended)?.into_any())
         }
     }

@@ -14,7 +14,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
-use crate::driver::abandoned;
+use crate::driver::abandoned_calls;
 use crate::driver::fork_guard;
 use crate::driver::lost_failure;
 use crate::driver::mailbox::{Answer, Mailbox};
@@ -263,7 +263,7 @@ impl RunState {
                 given_up => {
                     match given_up {
                         Some(TaskHandle::Native(task)) => task.abort(),
-                        Some(TaskHandle::Pooled) => abandoned::give_up(self, run, id),
+                        Some(TaskHandle::Pooled) => abandoned_calls::give_up(self, run, id),
                         _ => {}
                     }
                     let fault = Fault::new(FaultCode::TaskCancelled, "the task was cancelled");

@@ -65,13 +65,13 @@ impl CallClient {
 
 /// A function in Python that serves calls. It starts a call and returns a
 /// `concurrent.futures.Future` of a JSON value.
-struct PythonServed {
+struct PythonServedTool {
     spec: ToolSpec,
     start: Py<PyAny>,
 }
 
 #[async_trait]
-impl ServedTool for PythonServed {
+impl ServedTool for PythonServedTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -102,7 +102,7 @@ impl ServedTool for PythonServed {
     }
 }
 
-impl PythonServed {
+impl PythonServedTool {
     fn start(
         &self,
         arguments: &Json,
@@ -238,7 +238,7 @@ fn tool_server(
         settings::read(&json::read(given)?, "an MCP server", code).map_err(raise)?;
     let served = tools.into_iter().map(|(spec, start)| -> PyResult<_> {
         let spec: ToolSpec = pythonize::depythonize(&spec)?;
-        Ok(Arc::new(PythonServed { spec, start }) as Arc<dyn ServedTool>)
+        Ok(Arc::new(PythonServedTool { spec, start }) as Arc<dyn ServedTool>)
     });
     let served: Vec<_> = served.collect::<PyResult<_>>()?;
     ToolServer::new(served, settings).map_err(raise)

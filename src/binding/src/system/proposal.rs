@@ -39,21 +39,21 @@ impl Proposal {
     ///
     /// Raises the `antiphon.errors` class of `approval_invalid` if it decides nothing, or its
     /// arguments do not fit.
-    fn decide<'py>(&self, py: Python<'py>, answer: Py<PyAny>) -> PyResult<Decided<'py>> {
+    fn decide<'py>(&self, py: Python<'py>, answer: Py<PyAny>) -> PyResult<DecisionParts<'py>> {
         let shown = answer.bind(py).get_type().to_string();
         let decided = match Object(answer).to_json() {
             Some(answer) => self.0.decide(&answer, Some(&JsonSchemas)),
             None => Err(self.0.undecided(&shown)),
         };
-        decided_parts(py, decided)
+        decision_parts(py, decided)
     }
 
     /// `decide`, of an answer that a run has taken, which is tied to its call.
     ///
     /// Raises the `antiphon.errors` class of `replay_diverged` if it is about another call.
-    fn recall<'py>(&self, py: Python<'py>, answer: Py<PyAny>) -> PyResult<Decided<'py>> {
+    fn recall<'py>(&self, py: Python<'py>, answer: Py<PyAny>) -> PyResult<DecisionParts<'py>> {
         let answer = Object(answer).to_json().unwrap_or_default();
-        decided_parts(py, self.0.decode_answer(&answer, Some(&JsonSchemas)))
+        decision_parts(py, self.0.decode_answer(&answer, Some(&JsonSchemas)))
     }
 
     fn __repr__(&self) -> String {
@@ -62,9 +62,9 @@ impl Proposal {
 }
 
 /// Whether a call is made, with which arguments if not its own, and why not.
-type Decided<'py> = (bool, Option<Bound<'py, PyAny>>, Option<String>);
+type DecisionParts<'py> = (bool, Option<Bound<'py, PyAny>>, Option<String>);
 
-fn decided_parts(py: Python<'_>, decided: Result<Decision, Fault>) -> PyResult<Decided<'_>> {
+fn decision_parts(py: Python<'_>, decided: Result<Decision, Fault>) -> PyResult<DecisionParts<'_>> {
     match decided.map_err(|fault| to_exception(py, &fault))? {
         Decision::Approve => Ok((true, None, None)),
         Decision::Change(arguments) => {

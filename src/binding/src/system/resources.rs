@@ -20,8 +20,8 @@ use crate::graph::tool::NativeTool;
 use crate::graph::tool_gate::PyToolGate;
 use crate::mcp::client::NativeMcpClient;
 use crate::sandbox::native_sandbox::NativeSandbox;
+use crate::system::callables::{CallableModel, CallableRole, CallableTool, OverriddenTool};
 use crate::system::native_queue::NativeQueue;
-use crate::system::ported::{CallableModel, CallableRole, CallableTool, OverriddenTool};
 use crate::system::ported_sandbox::PortedSandbox;
 
 /// What a role may be given with.

@@ -1,4 +1,4 @@
-//! One attempt of a role that Python code plays: who it is, and the calls that it makes.
+//! One attempt of a role that Python code fills: who it is, and the calls that it makes.
 //! The values of its thread are JSON, so that other values are stored as the text of their bytes.
 
 use std::sync::Arc;

@@ -92,7 +92,7 @@ impl ThreadSession {
     }
 
     /// Whether the run has started: its thread was free and fits.
-    pub(crate) const fn has_begun(&self) -> bool {
+    pub(crate) const fn has_started(&self) -> bool {
         self.started
     }
 

@@ -15,7 +15,7 @@ use crate::ranking::bm25;
 use crate::request::{CitationQuery, ComposeCall, ComposeReply, ComposeTool, ShownPassage};
 use crate::settings::SynthesisMode;
 use crate::source::SourceKeys;
-use crate::tagged::{UNKNOWN, untagged};
+use crate::tagged_report::{UNKNOWN, untagged};
 
 /// Passages that a search shows.
 const FOUND: usize = 5;

@@ -3,7 +3,7 @@
 use antiphon_citation::{CitationOption, CitationQuery, Verdict};
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Played, Scene};
+use crate::scene::{Scene, ScriptedRun};
 
 /// Two years that score alike for a claim about one of them.
 const EARLIER: &str =
@@ -27,8 +27,8 @@ fn number(query: &CitationQuery, words: &str) -> usize {
     options(query).iter().find(has).unwrap().number
 }
 
-/// Plays with an arbiter, and a verifier to whom only the later harvest supports the claim.
-fn play(arbiter: impl Fn(&CitationQuery) -> Json + 'static) -> Played {
+/// Runs with an arbiter, and a verifier to whom only the later harvest supports the claim.
+fn run_with_arbiter(arbiter: impl Fn(&CitationQuery) -> Json + 'static) -> ScriptedRun {
     Scene::new(&[EARLIER, LATER, BOARD])
         .settings(|it| it.asks_arbiter = true)
         .writes(&format!("{CLAIM} {{in 2019}}."))
@@ -37,42 +37,42 @@ fn play(arbiter: impl Fn(&CitationQuery) -> Json + 'static) -> Played {
             json!(if supports { "supported" } else { "partial" })
         })
         .answers(arbiter)
-        .play()
+        .run()
 }
 
-fn arbitrated(played: &Played) -> Vec<&CitationQuery> {
-    let asked = played.requests.iter().map(|it| &it.query);
+fn arbitrated(run: &ScriptedRun) -> Vec<&CitationQuery> {
+    let asked = run.requests.iter().map(|it| &it.query);
     asked.filter(|it| !options(it).is_empty()).collect()
 }
 
 /// DR-39 of `docs/systems/deep-research.md`.
 #[test]
 fn an_arbiter_chooses_among_evidence_that_scores_alike() {
-    let played = play(
+    let run = run_with_arbiter(
         |query| json!({"action": "replace", "number": number(query, "2020"), "reasoning": "so"}),
     );
-    assert_eq!(played.result.report, format!("{CLAIM} [Siteb]."));
-    assert_eq!(played.claim("highlands").verdict, Some(Verdict::Supported));
-    assert_eq!(played.result.corrections[0].kind, "replace");
-    let asked = arbitrated(&played);
+    assert_eq!(run.result.report, format!("{CLAIM} [Siteb]."));
+    assert_eq!(run.claim("highlands").verdict, Some(Verdict::Supported));
+    assert_eq!(run.result.corrections[0].kind, "replace");
+    let asked = arbitrated(&run);
     assert_eq!(asked.len(), 1);
     let cited: Vec<bool> = options(asked[0]).iter().map(|it| it.is_cited).collect();
     assert_eq!(cited, [true, false, false], "what is cited comes first");
-    let (_, told) = played.events.iter().find(|it| it.0 == "citation_arbitrated").unwrap();
+    let (_, told) = run.events.iter().find(|it| it.0 == "citation_arbitrated").unwrap();
     assert_eq!((&told["action"], &told["reasoning"]), (&json!("replace"), &json!("so")));
-    played.assert_clean();
+    run.assert_clean();
 }
 
 #[test]
 fn an_arbiter_may_add_evidence_or_leave_it() {
-    let added = play(|query| json!({"action": "add", "number": number(query, "2020")}));
+    let added = run_with_arbiter(|query| json!({"action": "add", "number": number(query, "2020")}));
     assert_eq!(added.result.report, format!("{CLAIM} [Sitea][Siteb]."));
-    let kept = play(|_| json!({"action": "keep"}));
+    let kept = run_with_arbiter(|_| json!({"action": "keep"}));
     assert_eq!(kept.result.report, format!("{CLAIM} [Sitea]."));
     assert_eq!(kept.claim("highlands").verdict, Some(Verdict::Partial));
-    let verified = |played: &Played| {
+    let verified = |run: &ScriptedRun| {
         let is_verify = |query: &CitationQuery| matches!(query, CitationQuery::Verify { .. });
-        played.requests.iter().filter(|it| is_verify(&it.query)).count()
+        run.requests.iter().filter(|it| is_verify(&it.query)).count()
     };
     assert_eq!((verified(&added), verified(&kept)), (2, 1));
 }
@@ -81,7 +81,7 @@ fn an_arbiter_may_add_evidence_or_leave_it() {
 #[test]
 fn a_decision_counts_only_if_it_can_be_carried_out_and_helps() {
     // Code decides as it would alone.
-    let alone = play(|_| Json::Null).result.report;
+    let alone = run_with_arbiter(|_| Json::Null).result.report;
     for reply in [
         json!({"action": "replace", "number": 99}),
         json!({"action": "replace", "number": null}),
@@ -92,26 +92,28 @@ fn a_decision_counts_only_if_it_can_be_carried_out_and_helps() {
         json!("text"),
     ] {
         let given = reply.clone();
-        let played = play(move |_| given.clone());
-        assert_eq!(played.result.report, alone, "{reply}");
-        assert!(!played.names().contains(&"citation_arbitrated"), "{reply}");
+        let run = run_with_arbiter(move |_| given.clone());
+        assert_eq!(run.result.report, alone, "{reply}");
+        assert!(!run.names().contains(&"citation_arbitrated"), "{reply}");
     }
-    let worse = play(|query| json!({"action": "replace", "number": number(query, "The board")}));
+    let worse = run_with_arbiter(
+        |query| json!({"action": "replace", "number": number(query, "The board")}),
+    );
     assert_eq!(worse.result.report, format!("{CLAIM} [Sitea]."), "the verdict is no better");
     assert_eq!(worse.result.summary.citation_corrections, 0);
 }
 
 #[test]
 fn citations_that_no_evidence_supports_are_removed() {
-    let played = Scene::new(&[EARLIER, LATER, BOARD])
+    let run = Scene::new(&[EARLIER, LATER, BOARD])
         .settings(|it| it.asks_arbiter = true)
         .writes(&format!("{CLAIM} {{in 2019}}."))
         .verifies(|_| json!("unsupported"))
         .answers(|_| json!({"action": "remove"}))
-        .play();
-    assert!(!played.result.report.contains('['), "{}", played.result.report);
-    assert_eq!(played.result.corrections[0].kind, "remove");
-    played.assert_clean();
+        .run();
+    assert!(!run.result.report.contains('['), "{}", run.result.report);
+    assert_eq!(run.result.corrections[0].kind, "remove");
+    run.assert_clean();
 }
 
 #[test]
@@ -121,7 +123,7 @@ fn an_arbiter_is_asked_only_where_it_is_wanted_and_scores_are_close() {
             .settings(change)
             .writes(&format!("{claim} {{in 2019}}."))
             .verifies(|_| json!("partial"))
-            .play()
+            .run()
     };
     assert!(arbitrated(&scene(CLAIM, |_| {})).is_empty(), "by default nobody is");
     assert!(

@@ -5,7 +5,7 @@ use antiphon_citation::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::scene::{HARVEST, Played, REVENUE, STAFF, Scene, TEA};
+use crate::scene::{HARVEST, REVENUE, STAFF, Scene, ScriptedRun, TEA};
 
 const MINUTES: &str = "Green tea steeps for two minutes at 80 °C.";
 
@@ -53,15 +53,15 @@ fn writes(text: impl Fn(&CitationQuery) -> String + 'static) -> Turn {
     Box::new(move |query| turn(&[], &text(query)))
 }
 
-fn composed(played: &Played) -> Vec<&CitationQuery> {
-    let all = played.requests.iter().map(|it| &it.query);
+fn composed(run: &ScriptedRun) -> Vec<&CitationQuery> {
+    let all = run.requests.iter().map(|it| &it.query);
     all.filter(|it| matches!(it, CitationQuery::Compose { .. })).collect()
 }
 
 /// DR-40 of `docs/systems/deep-research.md`.
 #[test]
 fn a_report_is_written_part_after_part_from_what_was_looked_up() {
-    let played = scene(vec![
+    let run = scene(vec![
         Box::new(|query| {
             assert!(shown(query).is_empty(), "nothing is shown before it is asked for");
             turn(&[search("green tea minutes")], "")
@@ -86,27 +86,27 @@ fn a_report_is_written_part_after_part_from_what_was_looked_up() {
             )
         }),
     ])
-    .play();
+    .run();
     assert_eq!(
-        played.result.report,
+        run.result.report,
         "# Tea\n\nGreen tea steeps for two minutes at 80 °C [Sitea]. So much for tea.\n\n## Kenya\n\n\
          - Kenya harvested 570,000 tonnes of tea in 2023 [Siteb].\n\n\
          Tea is therefore worth a look at how it is made."
     );
-    assert_eq!(composed(&played).len(), 4);
-    assert!(!played.requests.iter().any(|it| matches!(it.query, CitationQuery::Write { .. })));
-    assert_eq!(played.claim("Green tea").verdict, Some(Verdict::Supported));
-    let (_, told) = played.events.iter().find(|it| it.0 == "grounding_validation").unwrap();
+    assert_eq!(composed(&run).len(), 4);
+    assert!(!run.requests.iter().any(|it| matches!(it.query, CitationQuery::Write { .. })));
+    assert_eq!(run.claim("Green tea").verdict, Some(Verdict::Supported));
+    let (_, told) = run.events.iter().find(|it| it.0 == "grounding_validation").unwrap();
     assert_eq!(
         (&told["grounded"], &told["ungrounded"], &told["calls"]),
         (&json!(2), &json!(0), &json!(3))
     );
-    played.assert_clean();
+    run.assert_clean();
 }
 
 #[test]
 fn sentences_are_claims_unless_they_only_argue() {
-    let played = scene(vec![
+    let run = scene(vec![
         looks_up("green tea minutes"),
         writes(|query| {
             let tea = index(query, "Green tea");
@@ -120,25 +120,25 @@ fn sentences_are_claims_unless_they_only_argue() {
             )
         }),
     ])
-    .play();
-    let texts: Vec<&str> = played.result.claims.iter().map(|claim| claim.text.as_str()).collect();
+    .run();
+    let texts: Vec<&str> = run.result.claims.iter().map(|claim| claim.text.as_str()).collect();
     let has = |words: &str| texts.iter().any(|text| text.contains(words));
     assert!(!has("Patience") && has("old age") && has("Lima"), "{texts:?}");
     assert!(has("99 dollars"), "a number is a claim, whatever the block");
-    let report = &played.result.report;
+    let report = &run.result.report;
     assert!(report.contains("Reportedly, Growers sing while they pick the leaves."), "{report}");
     assert!(
         report.contains("99 dollars for each single cup (not confirmed by the sources)."),
         "{report}"
     );
     assert!(report.contains("Patience is rewarded by such a drink."), "{report}");
-    played.assert_clean();
+    run.assert_clean();
 }
 
 /// DR-40 of `docs/systems/deep-research.md`.
 #[test]
 fn only_what_was_shown_and_fits_is_cited() {
-    let played = scene(vec![
+    let run = scene(vec![
         looks_up("green tea minutes"),
         writes(|query| {
             let tea = index(query, "Green tea");
@@ -154,21 +154,21 @@ fn only_what_was_shown_and_fits_is_cited() {
         }),
     ])
     .settings(|it| it.corrects = false)
-    .play();
-    let report = &played.result.report;
+    .run();
+    let report = &run.result.report;
     assert_eq!(report.matches('[').count(), 1, "{report}");
     assert!(report.contains("at 80 °C [Sitea]."), "{report}");
     for words in ["proud of it", "spring of each year", "painted white", "across an ocean"] {
         assert!(report.contains(&format!("{words} (not confirmed by the sources).")), "{report}");
     }
-    let (_, told) = played.events.iter().find(|it| it.0 == "grounding_validation").unwrap();
+    let (_, told) = run.events.iter().find(|it| it.0 == "grounding_validation").unwrap();
     assert_eq!((&told["grounded"], &told["ungrounded"]), (&json!(1), &json!(3)));
-    played.assert_clean();
+    run.assert_clean();
 }
 
 #[test]
 fn a_table_and_a_broken_tag_leave_a_report_that_can_be_read() {
-    let played = scene(vec![
+    let run = scene(vec![
         looks_up("green tea minutes"),
         writes(|query| {
             let tea = index(query, "Green tea");
@@ -179,8 +179,8 @@ fn a_table_and_a_broken_tag_leave_a_report_that_can_be_read() {
             )
         }),
     ])
-    .play();
-    let report = &played.result.report;
+    .run();
+    let report = &run.result.report;
     let rows = "|\n|---|---:|\n| Green tea steeps | two minutes [Sitea] |\n";
     assert!(report.contains(rows), "{report}");
     assert!(report.ends_with("Green tea steeps for two minutes [Sitea]."), "{report}");
@@ -200,14 +200,14 @@ fn calls_are_limited_and_known_ones_cost_nothing() {
         // No call is left, so that this turn is the last one.
         turn(&[search("Kenya")], MINUTES)
     });
-    let played = scene(vec![asks, over]).settings(|it| it.max_synthesis_calls = 3).play();
-    assert_eq!(composed(&played).len(), 2);
-    assert!(played.result.report.starts_with("Green tea steeps"), "{}", played.result.report);
+    let run = scene(vec![asks, over]).settings(|it| it.max_synthesis_calls = 3).run();
+    assert_eq!(composed(&run).len(), 2);
+    assert!(run.result.report.starts_with("Green tea steeps"), "{}", run.result.report);
 
     // A writer that asks the same for ever.
     let same = std::iter::repeat_with(|| looks_up("tea")).take(50).collect();
-    let played = scene(same).settings(|it| it.max_synthesis_calls = 3).play();
-    assert!(composed(&played).len() <= 8, "{}", composed(&played).len());
+    let run = scene(same).settings(|it| it.max_synthesis_calls = 3).run();
+    assert!(composed(&run).len() <= 8, "{}", composed(&run).len());
 }
 
 #[test]
@@ -217,13 +217,13 @@ fn a_writer_that_fails_or_writes_nothing_is_followed_by_one_that_writes_in_one_g
     let half: Turn = Box::new(|_| turn(&[search("tea")], "Half of a report."));
     for turns in [vec![], vec![nothing], vec![broken], vec![half]] {
         let text = "Green tea steeps for two minutes {Green tea}.";
-        let played = scene(turns).writes(text).play();
-        assert_eq!(played.result.report, "Green tea steeps for two minutes [Sitea].");
-        assert!(!played.result.is_degraded);
-        played.assert_clean();
+        let run = scene(turns).writes(text).run();
+        assert_eq!(run.result.report, "Green tea steeps for two minutes [Sitea].");
+        assert!(!run.result.is_degraded);
+        run.assert_clean();
     }
-    let played = scene(vec![]).play();
-    assert!(played.result.is_degraded, "without any writer the passages are the report");
+    let run = scene(vec![]).run();
+    assert!(run.result.is_degraded, "without any writer the passages are the report");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_run_that_is_cut_short_has_the_parts_that_are_written() {
             turn(&[search("Kenya")], &text)
         }) as Turn,
     ];
-    let (mut run, _) = scene(turns).play_until(CitationRun::is_composing);
+    let (mut run, _) = scene(turns).run_until(CitationRun::is_composing);
     assert_eq!(run.stage(), CitationStage::Write);
     assert!(run.text().starts_with("Green tea steeps"), "{}", run.text());
     run.conclude();
@@ -247,12 +247,12 @@ fn a_run_that_is_cut_short_has_the_parts_that_are_written() {
 #[test]
 fn without_evidence_or_with_a_form_the_report_is_written_in_one_go() {
     let bare = Scene::new(&[]).settings(|it| it.synthesis_mode = SynthesisMode::React);
-    let played = bare.writes("Tea is a drink.").play();
-    assert_eq!(played.result.report, "Tea is a drink.");
+    let run = bare.writes("Tea is a drink.").run();
+    assert_eq!(run.result.report, "Tea is a drink.");
     let mut formed =
         scene(vec![]).writes_reply(|| json!({"tea": "Green tea steeps for two minutes."}));
     formed.input.output = Some(json!({"type": "object"}));
-    let played = formed.play();
-    assert!(composed(&played).is_empty());
-    assert!(played.result.report.contains("two minutes"), "{}", played.result.report);
+    let run = formed.run();
+    assert!(composed(&run).is_empty());
+    assert!(run.result.report.contains("two minutes"), "{}", run.result.report);
 }

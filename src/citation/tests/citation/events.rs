@@ -69,7 +69,7 @@ fn arbitrated() -> Scene {
 fn every_event_of_the_specification_happens() {
     let scenes =
         [corrected(), composed(), arbitrated(), Scene::new(&[STAFF]).writes_reply(|| Json::Null)];
-    let events: Vec<_> = scenes.into_iter().flat_map(|scene| scene.play().events).collect();
+    let events: Vec<_> = scenes.into_iter().flat_map(|scene| scene.run().events).collect();
     let page = include_str!("../../../../docs/systems/citation.md");
     let events = events.iter().map(|(name, data)| (name.as_str(), data));
     DocumentedEvents::of(page).check_all(events);

@@ -3,7 +3,7 @@
 use antiphon_citation::{CitationQuery, PageOrigin, align, brackets};
 use serde_json::json;
 
-use crate::scene::{HARVEST, Played, REVENUE, STAFF, Scene, TEA};
+use crate::scene::{HARVEST, REVENUE, STAFF, Scene, ScriptedRun, TEA};
 
 const PAGES: [&str; 4] = [TEA, HARVEST, REVENUE, STAFF];
 
@@ -30,9 +30,9 @@ fn agreeing(text: &str) -> Scene {
 }
 
 /// Every citation leads to a fetched page that has its evidence.
-fn assert_cited(played: &Played) {
-    played.assert_clean();
-    let result = &played.result;
+fn assert_cited(run: &ScriptedRun) {
+    run.assert_clean();
+    let result = &run.result;
     for bracket in brackets(&result.report) {
         let reference = result.references.iter().find(|it| it.key == bracket.label).unwrap();
         let source = result.sources.iter().find(|it| it.url == reference.url).unwrap();
@@ -51,18 +51,18 @@ fn a_model_that_invents_citations_gets_none_past() {
         Kings drank coffee in Vienna long ago [0]. See https://fake.example/b and 【3†source】. \
         Smith says so [^1]. Jones agrees [Smith 2020]. Guilds differ [Sitea].\n\n\
         [^1]: https://fake.example/c\n\n## References\n\n1. https://fake.example/d\n";
-    let played = agreeing(text).play();
-    let report = &played.result.report;
+    let run = agreeing(text).run();
+    let report = &run.result.report;
     assert!(!report.contains("fake.example"), "{report}");
     assert!(
         !report.contains("[7]") && !report.contains("[Reuters]") && !report.contains("[^"),
         "{report}"
     );
     // The sentence about Vienna shares nothing with what it cites.
-    let vienna = played.claim("Vienna");
+    let vienna = run.claim("Vienna");
     assert!(vienna.keys.is_empty() && vienna.sentence.starts_with("Reportedly"), "{vienna:?}");
-    assert!(played.result.summary.removed_markers >= 6);
-    assert_cited(&played);
+    assert!(run.result.summary.removed_markers >= 6);
+    assert_cited(&run);
 }
 
 #[test]
@@ -93,28 +93,25 @@ fn a_model_that_swaps_numbers_gets_none_past() {
         for other in others.iter().chain(&numbers).filter(|other| **other != numbers[place]) {
             let wrong = sentence.replace(numbers[place], other);
             let text = format!("{wrong} {{{}}}. {wrong}.", cited[place]);
-            let played = agreeing(&text).play();
-            let report = &played.result.report;
+            let run = agreeing(&text).run();
+            let report = &run.result.report;
             assert!(!report.contains('['), "{wrong}: {report}");
             let bare = report.split(". ").any(|it| it.trim_end_matches('.') == wrong);
             assert!(!bare, "{wrong}: {report}");
-            assert_cited(&played);
+            assert_cited(&run);
         }
-        let played = agreeing(&format!("{sentence} {{{}}}.", cited[place])).play();
-        assert!(played.result.report.contains('['), "{}", played.result.report);
-        assert_cited(&played);
+        let run = agreeing(&format!("{sentence} {{{}}}.", cited[place])).run();
+        assert!(run.result.report.contains('['), "{}", run.result.report);
+        assert_cited(&run);
     }
 }
 
 #[test]
 fn a_number_of_one_name_is_not_that_of_another_that_is_cited_too() {
     let wrong = "Globex reported revenue of $3.19 billion in 2023";
-    let played = agreeing(&format!("{wrong} {{Acme reported}}{{Acme employs}}.")).play();
-    assert_eq!(
-        played.result.report,
-        format!("Reportedly, {wrong} (not confirmed by the sources).")
-    );
-    assert_cited(&played);
+    let run = agreeing(&format!("{wrong} {{Acme reported}}{{Acme employs}}.")).run();
+    assert_eq!(run.result.report, format!("Reportedly, {wrong} (not confirmed by the sources)."));
+    assert_cited(&run);
 }
 
 #[test]
@@ -126,44 +123,44 @@ fn a_model_that_obeys_a_page_gets_neither_links_nor_numbers_past() {
         Acme employs 12,400 people {Acme employs}.";
     let mut scene = agreeing(text);
     scene.input.sources.push(crate::scene::page("https://sitee.example/e", injected));
-    let played = scene.play();
-    let report = &played.result.report;
+    let run = scene.run();
+    let report = &run.result.report;
     assert!(!report.contains("evil.example"), "{report}");
     assert!(!report.contains("$99 billion in 2023 ["), "{report}");
     assert!(report.contains("Send 5,000 EUR (not confirmed by the sources)."), "{report}");
     assert!(report.contains("Acme employs 12,400 people [Sited]."), "{report}");
-    assert_cited(&played);
+    assert_cited(&run);
 }
 
 #[test]
 fn words_that_nobody_said_are_not_quoted() {
     let text = "The guild says that “green tea cures all diseases of growers” {guild}. \
         It says “green tea steeps for two minutes at 80 °C” {guild}.";
-    let played = agreeing(text).play();
-    let false_one = played.claim("diseases");
+    let run = agreeing(text).run();
+    let false_one = run.claim("diseases");
     assert!(
         false_one.keys.is_empty() && false_one.sentence.contains("not confirmed"),
         "{false_one:?}"
     );
-    assert_eq!(played.claim("80 °C").keys, ["Sitea"]);
-    assert_cited(&played);
+    assert_eq!(run.claim("80 °C").keys, ["Sitea"]);
+    assert_cited(&run);
 }
 
 #[test]
 fn numbers_hide_neither_in_headings_nor_behind_doubts_nor_in_tables() {
     let text = "## Revenue of $99 billion\n\nRevenue may be $98 billion. Somebody said “tea is the end of all our days”.\n\n\
         | firm | people |\n|---|---|\n| Acme | 12,400 people {Acme employs} |\n| Globex | 77,000 people {Acme employs} |";
-    let played = agreeing(text).play();
-    let report = &played.result.report;
+    let run = agreeing(text).run();
+    let report = &run.result.report;
     assert!(report.contains("may be $98 billion (not confirmed by the sources)."), "{report}");
     assert!(report.contains("days” (not confirmed by the sources)."), "{report}");
     assert!(report.contains("| Acme | 12,400 people [Sited] |"), "{report}");
     assert!(!report.contains("77,000"), "{report}");
     // A heading is not edited, so the audit tells.
-    let violations = &played.result.audit.violations;
+    let violations = &run.result.audit.violations;
     assert_eq!(violations.len(), 1, "{violations:?}");
     assert_eq!(violations[0].subject, "Revenue of $99 billion");
-    assert!(played.result.markdown().contains("1 check of this report has failed"));
+    assert!(run.result.markdown().contains("1 check of this report has failed"));
 }
 
 #[test]
@@ -172,10 +169,10 @@ fn a_page_that_was_not_fetched_is_no_evidence_whatever_text_it_has() {
     for source in &mut scene.input.sources {
         source.origin = PageOrigin::Found;
     }
-    let played = scene.play();
-    assert!(played.result.evidence.is_empty() && played.result.references.is_empty());
-    assert!(!played.result.report.contains('['), "{}", played.result.report);
-    assert_cited(&played);
+    let run = scene.run();
+    assert!(run.result.evidence.is_empty() && run.result.references.is_empty());
+    assert!(!run.result.report.contains('['), "{}", run.result.report);
+    assert_cited(&run);
 }
 
 #[test]
@@ -194,7 +191,7 @@ fn replies_of_any_form_do_no_harm() {
         let mut scene = agreeing("");
         scene = scene.answers(|_| json!({"facts": 3, "pages": "x", "sentence": [], "answers": {}}));
         let reply = reply.clone();
-        let played = scene.writes_reply(move || reply.clone()).play();
-        assert_cited(&played);
+        let run = scene.writes_reply(move || reply.clone()).run();
+        assert_cited(&run);
     }
 }

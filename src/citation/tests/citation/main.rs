@@ -4,7 +4,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "clippy does not see that the stage is only set in tests"
+    reason = "clippy does not see that these modules are compiled only for tests"
 )]
 
 mod arbitration;

@@ -132,20 +132,20 @@ fn a_sentence_that_ends_with_a_quotation_is_marked_within() {
         "In 1928 the chairman of the tea harvest said: \"Our tea line is 24.7 kilometres long.\"";
     let text = "In 1982 the chairman of the tea harvest said: \"Our tea line is 24.7 kilometres long.\" \
         The tea line is 24.7 kilometres long {chairman of the tea}.";
-    let played = Scene::new(&[evidence]).writes(text).verifies(|_| json!("supported")).play();
+    let run = Scene::new(&[evidence]).writes(text).verifies(|_| json!("supported")).run();
     let marked = "kilometres long\" (not confirmed by the sources). The tea line is";
-    assert!(played.result.report.contains(marked), "{}", played.result.report);
-    played.assert_clean();
+    assert!(run.result.report.contains(marked), "{}", run.result.report);
+    run.assert_clean();
 }
 
 #[test]
 fn a_sentence_in_brackets_is_marked_within() {
     let evidence = "(If a page is not 8kB, the default value scales with it.) The leaves of tea are cached for each of the pages.";
     let text = "(If a page is not 1kB, the default value scales with it.) The leaves of tea are cached {leaves}.";
-    let played = Scene::new(&[evidence]).writes(text).verifies(|_| json!("supported")).play();
+    let run = Scene::new(&[evidence]).writes(text).verifies(|_| json!("supported")).run();
     let marked = "scales with it) (not confirmed by the sources). The leaves";
-    assert!(played.result.report.contains(marked), "{}", played.result.report);
-    played.assert_clean();
+    assert!(run.result.report.contains(marked), "{}", run.result.report);
+    run.assert_clean();
 }
 
 #[test]
@@ -165,17 +165,17 @@ fn a_wrong_number_lowers_a_verdict_and_a_right_one_never_raises_it() {
 fn a_sum_of_numbers_in_the_evidence_is_checked_by_computing_it() {
     let evidence =
         "The north plant made 10 tonnes of tea and the south plant made 20 tonnes of tea.";
-    let play = |total: &str| {
+    let run_with_total = |total: &str| {
         let text = format!("The plants made {total} tonnes of tea in total {{north plant}}.");
         let reply = json!({"answers": [], "computation":
             {"operation": "sum", "operands": ["10 tonnes", "20 tonnes"]}});
-        Scene::new(&[evidence]).writes(&text).answers(move |_| reply.clone()).play()
+        Scene::new(&[evidence]).writes(&text).answers(move |_| reply.clone()).run()
     };
-    let right = play("30");
+    let right = run_with_total("30");
     assert_eq!(right.claim("30 tonnes").numbers[0].status, NumberStatus::Computed);
     assert!(right.result.report.contains("[Sitea]"), "{}", right.result.report);
     right.assert_clean();
-    let wrong = play("35");
+    let wrong = run_with_total("35");
     assert!(!wrong.claim("35 tonnes").is_delivered(), "{}", wrong.result.report);
     wrong.assert_clean();
 }
@@ -183,7 +183,7 @@ fn a_sum_of_numbers_in_the_evidence_is_checked_by_computing_it() {
 /// DR-25 of `docs/systems/deep-research.md`: the evidence is asked without the claim.
 #[test]
 fn what_the_evidence_answers_can_be_asked_without_the_claim() {
-    let play = |isolates: bool| {
+    let run_isolating = |isolates: bool| {
         Scene::new(&[REVENUE])
             .settings(|it| it.isolates_answers = isolates)
             .writes("Acme reported revenue of $9.99 billion in 2023 {Acme reported}.")
@@ -198,9 +198,9 @@ fn what_the_evidence_answers_can_be_asked_without_the_claim() {
                     _ => answer("$9.99 billion", "$3.19 billion"),
                 }
             })
-            .play()
+            .run()
     };
-    let (isolated, shown) = (play(true), play(false));
+    let (isolated, shown) = (run_isolating(true), run_isolating(false));
     assert_eq!(isolated.claim("revenue").numbers, shown.claim("revenue").numbers);
     assert_eq!(isolated.result.report, shown.result.report);
     let asked: Vec<String> = isolated
@@ -216,7 +216,7 @@ fn what_the_evidence_answers_can_be_asked_without_the_claim() {
     // Without an answer code alone decides.
     let text = "Acme reported revenue of $9.99 billion in 2023 {Acme reported}.";
     let silent =
-        Scene::new(&[REVENUE]).settings(|it| it.isolates_answers = true).writes(text).play();
+        Scene::new(&[REVENUE]).settings(|it| it.isolates_answers = true).writes(text).run();
     assert_eq!(silent.result.report, shown.result.report);
     silent.assert_clean();
 }
@@ -227,10 +227,10 @@ fn operands_that_are_not_in_the_evidence_prove_nothing() {
         {"operation": "sum", "operands": ["15 tonnes", "20 tonnes"]}});
     let evidence =
         "The north plant made 10 tonnes of tea and the south plant made 20 tonnes of tea.";
-    let played = Scene::new(&[evidence])
+    let run = Scene::new(&[evidence])
         .writes("The plants made 35 tonnes of tea in total {north plant}.")
         .answers(move |_| reply.clone())
-        .play();
-    assert!(!played.claim("35 tonnes").is_delivered(), "{}", played.result.report);
-    played.assert_clean();
+        .run();
+    assert!(!run.claim("35 tonnes").is_delivered(), "{}", run.result.report);
+    run.assert_clean();
 }

@@ -43,7 +43,7 @@ const VERDICTS: [&str; 5] = ["supported", "partial", "unsupported", "contradicte
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// DR-18 of `docs/systems/deep-research.md`: `Scene::play` checks the positions after each step.
+    /// DR-18 of `docs/systems/deep-research.md`: `Scene::run` checks the positions after each step.
     #[test]
     fn claims_stand_where_they_say_after_every_stage(
         text in written(),
@@ -51,7 +51,7 @@ proptest! {
         scores in prop::collection::vec(0_u8..=10, 1..8),
     ) {
         let (mut asked, mut judged) = (0, 0);
-        let played = Scene::new(&[TEA, HARVEST, REVENUE, STAFF])
+        let run = Scene::new(&[TEA, HARVEST, REVENUE, STAFF])
             .settings(|it| it.revises = true)
             .writes_reply(move || json!(text))
             .verifies(move |_| {
@@ -62,9 +62,9 @@ proptest! {
                 judged += 1;
                 json!(f64::from(scores[judged % scores.len()]) / 10.0)
             })
-            .play();
-        check_positions(&played.result);
-        prop_assert!(played.result.audit.is_clean(), "{}\n{:?}", played.result.report, played.result.audit);
+            .run();
+        check_positions(&run.result);
+        prop_assert!(run.result.audit.is_clean(), "{}\n{:?}", run.result.report, run.result.audit);
     }
 
 }

@@ -1,4 +1,4 @@
-//! The stage: pages, and models that answer from a script.
+//! What the tests share: pages, and models that answer from a script.
 
 use std::collections::BTreeMap;
 
@@ -37,10 +37,11 @@ pub(crate) struct Scene {
     rest: Answer<CitationQuery>,
 }
 
-pub(crate) struct Played {
+/// A run that has ended, and what it asked and reported on the way.
+pub(crate) struct ScriptedRun {
     pub(crate) result: CitationResult,
     /// The pipeline at its end.
-    pub(crate) run: CitationRun,
+    pub(crate) pipeline: CitationRun,
     pub(crate) requests: Vec<CitationRequest>,
     pub(crate) events: Vec<(String, Json)>,
 }
@@ -107,7 +108,7 @@ impl Scene {
 
     /// Runs to the end. After each step each claim stands where it should, and the run can be
     /// stored.
-    pub(crate) fn play(mut self) -> Played {
+    pub(crate) fn run(mut self) -> ScriptedRun {
         let mut run = CitationRun::new(self.input.clone());
         let (mut requests, mut events) = (Vec::new(), Vec::new());
         let mut next = run.advance(&BTreeMap::new());
@@ -127,11 +128,11 @@ impl Scene {
         let page = include_str!("../../../../docs/systems/citation.md");
         let told = events.iter().map(|(name, data)| (name.as_str(), data));
         DocumentedEvents::of(page).check(told);
-        Played { result: run.result(), run, requests, events }
+        ScriptedRun { result: run.result(), pipeline: run, requests, events }
     }
 
     /// Runs until it is as far as that, with the requests that are open then.
-    pub(crate) fn play_until(
+    pub(crate) fn run_until(
         mut self,
         is_there: impl Fn(&CitationRun) -> bool,
     ) -> (CitationRun, Vec<CitationRequest>) {
@@ -167,7 +168,7 @@ impl Scene {
     }
 }
 
-impl Played {
+impl ScriptedRun {
     pub(crate) fn names(&self) -> Vec<&str> {
         self.events.iter().map(|(name, _)| name.as_str()).collect()
     }

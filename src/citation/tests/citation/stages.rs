@@ -11,25 +11,25 @@ use crate::scene::{HARVEST, REVENUE, STAFF, Scene, TEA};
 /// DR-16 of `docs/systems/deep-research.md`.
 #[test]
 fn without_evidence_the_report_says_that_nothing_was_verified() {
-    let played = Scene::new(&[]).writes("Tea is a drink. See [here](https://fake.example).").play();
+    let run = Scene::new(&[]).writes("Tea is a drink. See [here](https://fake.example).").run();
     let report = "Tea is a drink. See here (not confirmed by the sources).";
-    assert_eq!(played.result.report, report);
-    assert_eq!(played.result.summary.verification_skipped.as_deref(), Some("no_evidence"));
-    assert_eq!(played.result.summary.verdicts.abstained_count, 1);
-    played.assert_clean();
+    assert_eq!(run.result.report, report);
+    assert_eq!(run.result.summary.verification_skipped.as_deref(), Some("no_evidence"));
+    assert_eq!(run.result.summary.verdicts.abstained_count, 1);
+    run.assert_clean();
 }
 
 #[test]
 fn without_evidence_no_number_and_no_quotation_is_stated_as_known() {
     let text = "# Tea in 2,023 tonnes\n\nKenya harvested 912,000 tonnes of tea. The guild said \
                 “no tea was better”. Two sources of Acme were asked for: revenue, profit.";
-    let played = Scene::new(&[]).writes(text).play();
-    let report = &played.result.report;
+    let run = Scene::new(&[]).writes(text).run();
+    let report = &run.result.report;
     assert!(report.contains("912,000 tonnes of tea (not confirmed by the sources)."), "{report}");
     assert!(report.contains("“no tea was better” (not confirmed by the sources)."), "{report}");
-    let rules: Vec<_> = played.result.audit.violations.iter().map(|it| it.rule).collect();
+    let rules: Vec<_> = run.result.audit.violations.iter().map(|it| it.rule).collect();
     assert_eq!(rules, [AuditRule::NumberKnown], "nothing can be added to a heading");
-    assert!(played.result.markdown().ends_with("1 check of this report has failed."));
+    assert!(run.result.markdown().ends_with("1 check of this report has failed."));
 }
 
 /// A page of an earlier question.
@@ -37,22 +37,22 @@ fn without_evidence_no_number_and_no_quotation_is_stated_as_known() {
 fn a_page_that_was_known_before_is_cited_as_such() {
     let mut scene = Scene::new(&[TEA]).writes("Green tea steeps for two minutes {Green tea}.");
     scene.input.sources[0].origin = PageOrigin::Known;
-    let played = scene.play();
-    assert_eq!(played.result.references[0].origin, PageOrigin::Known);
-    let markdown = played.result.markdown();
+    let run = scene.run();
+    assert_eq!(run.result.references[0].origin, PageOrigin::Known);
+    let markdown = run.result.markdown();
     assert!(
         markdown.ends_with("<https://sitea.example/0> (known before, not read again)"),
         "{markdown}"
     );
-    played.assert_clean();
+    run.assert_clean();
 }
 
 /// DR-21 of `docs/systems/deep-research.md`.
 #[test]
 fn a_verifier_sees_a_claim_and_its_evidence_alone() {
     let text = "Green tea steeps for two minutes {Green tea}. Acme reported revenue of $3.19 billion in 2023 {Acme reported}.";
-    let played = Scene::new(&[TEA, REVENUE]).writes(text).play();
-    let verified: Vec<String> = played
+    let run = Scene::new(&[TEA, REVENUE]).writes(text).run();
+    let verified: Vec<String> = run
         .requests
         .iter()
         .filter(|it| matches!(it.query, CitationQuery::Verify { .. }))
@@ -61,7 +61,7 @@ fn a_verifier_sees_a_claim_and_its_evidence_alone() {
     assert_eq!(verified.len(), 2);
     assert!(verified.iter().all(|query| query.contains("minutes") != query.contains("revenue")));
     assert!(verified.iter().all(|query| !query.contains("What is known")));
-    assert_eq!(played.result.summary.verdicts.supported, 2);
+    assert_eq!(run.result.summary.verdicts.supported, 2);
 }
 
 /// DR-22 of `docs/systems/deep-research.md`.
@@ -70,53 +70,53 @@ fn claims_of_the_same_words_in_another_order_are_verified_separately() {
     let page = "Acme bought Globex in the spring after a long negotiation about tea.";
     let text =
         "Acme bought Globex {bought}. Globex bought Acme {bought}. Acme bought Globex {bought}.";
-    let played = Scene::new(&[page])
+    let run = Scene::new(&[page])
         .writes(text)
         .verifies(|item| {
             json!(if item.claim.starts_with("Acme") { "supported" } else { "contradicted" })
         })
-        .play();
-    assert_eq!(played.result.report, "Acme bought Globex [Sitea]. Acme bought Globex [Sitea].");
-    played.assert_clean();
+        .run();
+    assert_eq!(run.result.report, "Acme bought Globex [Sitea]. Acme bought Globex [Sitea].");
+    run.assert_clean();
 }
 
 /// DR-23 of `docs/systems/deep-research.md`.
 #[test]
 fn a_wrong_citation_is_replaced_where_the_right_evidence_is_known() {
     let text = "Kenya harvested 570,000 tonnes of tea in 2023 {guild}.";
-    let played = Scene::new(&[TEA, HARVEST])
+    let run = Scene::new(&[TEA, HARVEST])
         .writes(text)
         .verifies(|item| {
             json!(if item.evidence[0].text == HARVEST { "supported" } else { "unsupported" })
         })
-        .play();
-    assert_eq!(played.result.report, "Kenya harvested 570,000 tonnes of tea in 2023 [Siteb].");
-    assert_eq!(played.result.summary.citation_corrections, 1);
-    assert_eq!(played.result.corrections[0].kind, "replace");
-    assert_eq!(played.claim("Kenya").verdict, Some(Verdict::Supported));
-    assert!(played.names().contains(&"citation_corrected"));
-    assert_eq!(played.result.summary.initial.unwrap().unsupported, 1);
-    played.assert_clean();
+        .run();
+    assert_eq!(run.result.report, "Kenya harvested 570,000 tonnes of tea in 2023 [Siteb].");
+    assert_eq!(run.result.summary.citation_corrections, 1);
+    assert_eq!(run.result.corrections[0].kind, "replace");
+    assert_eq!(run.claim("Kenya").verdict, Some(Verdict::Supported));
+    assert!(run.names().contains(&"citation_corrected"));
+    assert_eq!(run.result.summary.initial.unwrap().unsupported, 1);
+    run.assert_clean();
 }
 
 /// DR-24 of `docs/systems/deep-research.md`.
 #[test]
 fn a_replacement_that_does_not_help_is_taken_back() {
     let text = "Kenya harvested tea in the rain {guild}.";
-    let played = Scene::new(&[TEA, HARVEST]).writes(text).verifies(|_| json!("partial")).play();
-    assert_eq!(played.result.report, "Kenya harvested tea in the rain [Sitea].");
-    assert_eq!(played.result.summary.citation_corrections, 0);
+    let run = Scene::new(&[TEA, HARVEST]).writes(text).verifies(|_| json!("partial")).run();
+    assert_eq!(run.result.report, "Kenya harvested tea in the rain [Sitea].");
+    assert_eq!(run.result.summary.citation_corrections, 0);
 }
 
 #[test]
 fn a_sentence_without_a_citation_gets_the_evidence_that_fits() {
     let text = "Kenya harvested 570,000 tonnes of tea in 2023.";
-    let played = Scene::new(&[TEA, HARVEST]).writes(text).play();
-    assert_eq!(played.result.report, "Kenya harvested 570,000 tonnes of tea in 2023 [Siteb].");
-    assert_eq!(played.result.corrections[0].kind, "add");
-    assert_eq!(played.claim("Kenya").verdict, Some(Verdict::Supported));
-    assert!(!played.claim("Kenya").is_abstained);
-    played.assert_clean();
+    let run = Scene::new(&[TEA, HARVEST]).writes(text).run();
+    assert_eq!(run.result.report, "Kenya harvested 570,000 tonnes of tea in 2023 [Siteb].");
+    assert_eq!(run.result.corrections[0].kind, "add");
+    assert_eq!(run.claim("Kenya").verdict, Some(Verdict::Supported));
+    assert!(!run.claim("Kenya").is_abstained);
+    run.assert_clean();
 }
 
 #[test]
@@ -128,45 +128,44 @@ fn a_sentence_stays_without_a_citation_that_does_not_fit_it() {
         // Hardly a word of it is known.
         ("The harbour of Lima was finished after 80 weeks.", "supported"),
     ] {
-        let played =
-            Scene::new(&[TEA, HARVEST]).writes(text).verifies(move |_| json!(verdict)).play();
-        assert!(!played.result.report.contains('['), "{}", played.result.report);
-        assert!(played.result.claims[0].is_abstained, "{:?}", played.result.claims);
-        assert_eq!(played.result.summary.citation_corrections, 0);
-        played.assert_clean();
+        let run = Scene::new(&[TEA, HARVEST]).writes(text).verifies(move |_| json!(verdict)).run();
+        assert!(!run.result.report.contains('['), "{}", run.result.report);
+        assert!(run.result.claims[0].is_abstained, "{:?}", run.result.claims);
+        assert_eq!(run.result.summary.citation_corrections, 0);
+        run.assert_clean();
     }
     // A number that the evidence does not have: nobody is asked.
     let text = "Kenya harvested 590,000 tonnes of tea in 2023.";
-    let played = Scene::new(&[TEA, HARVEST]).writes(text).play();
-    assert!(played.result.report.ends_with("(not confirmed by the sources)."));
+    let run = Scene::new(&[TEA, HARVEST]).writes(text).run();
+    assert!(run.result.report.ends_with("(not confirmed by the sources)."));
     let is_verify = |query: &CitationQuery| matches!(query, CitationQuery::Verify { .. });
-    assert!(!played.requests.iter().any(|it| is_verify(&it.query)));
-    played.assert_clean();
+    assert!(!run.requests.iter().any(|it| is_verify(&it.query)));
+    run.assert_clean();
 }
 
 #[test]
 fn an_item_that_begins_with_citations_stays_an_item() {
     let text = "Of tea we know\n- [99] {Green tea} that green tea steeps for two minutes.";
-    let played = Scene::new(&[TEA]).writes(text).play();
-    let report = &played.result.report;
+    let run = Scene::new(&[TEA]).writes(text).run();
+    let report = &run.result.report;
     assert!(report.ends_with(" [Sitea] that green tea steeps for two minutes."), "{report}");
     assert_eq!(blocks(report).last().unwrap().kind, BlockKind::Item, "{report}");
-    played.assert_clean();
+    run.assert_clean();
 }
 
 #[test]
 fn a_verdict_that_is_missing_is_asked_for_once_more_and_then_left_open() {
     let mut asked = 0;
     let text = "Green tea steeps for two minutes {Green tea}.";
-    let played = Scene::new(&[TEA])
+    let run = Scene::new(&[TEA])
         .writes(text)
         .verifies(move |_| {
             asked += 1;
             if asked == 2 { json!("partially supported") } else { Json::Null }
         })
-        .play();
-    assert_eq!(played.result.claims[0].verdict, Some(Verdict::Partial));
-    let silent = Scene::new(&[TEA]).writes(text).verifies(|_| Json::Null).play();
+        .run();
+    assert_eq!(run.result.claims[0].verdict, Some(Verdict::Partial));
+    let silent = Scene::new(&[TEA]).writes(text).verifies(|_| Json::Null).run();
     assert!(silent.result.claims[0].is_abstained);
     assert_eq!(silent.result.report, "Green tea steeps for two minutes [Sitea].");
     assert_eq!(silent.result.summary.verdicts.abstained_count, 1);
@@ -236,26 +235,26 @@ fn a_run_that_is_cut_short_delivers_what_code_can_check() {
 #[test]
 fn a_contradicted_item_goes_and_an_empty_section_goes_with_its_heading() {
     let text = "# Tea\n\nGreen tea steeps for two minutes {Green tea}.\n\n## Myths\n\n- Green tea steeps for hours {Green tea}.\n\n## End\n\nKenya harvested tea {Kenya}.";
-    let played = Scene::new(&[TEA, HARVEST])
+    let run = Scene::new(&[TEA, HARVEST])
         .writes(text)
         .verifies(|item| {
             json!(if item.claim.contains("hours") { "contradicted" } else { "supported" })
         })
-        .play();
+        .run();
     let expected = "# Tea\n\nGreen tea steeps for two minutes [Sitea].\n\n## End\n\nKenya harvested tea [Siteb].";
-    assert_eq!(played.result.report, expected);
-    assert_eq!(played.result.summary.verdicts.contradicted, 1);
-    played.assert_clean();
+    assert_eq!(run.result.report, expected);
+    assert_eq!(run.result.summary.verdicts.contradicted, 1);
+    run.assert_clean();
 }
 
 /// DR-30 of `docs/systems/deep-research.md`.
 #[test]
 fn the_last_event_of_a_revised_text_has_the_text_that_is_delivered() {
     let text = "Acme reported revenue of $9.99 billion in 2023 {Acme reported}. Acme employs 12,400 people {employs}.";
-    let played = Scene::new(&[REVENUE, STAFF]).writes(text).play();
-    let last = played.events.iter().rev().find(|(name, _)| name == "content_revised").unwrap();
-    assert_eq!(last.1["text"], json!(played.result.report));
-    assert_eq!(played.names().last(), Some(&"verification_summary"));
+    let run = Scene::new(&[REVENUE, STAFF]).writes(text).run();
+    let last = run.events.iter().rev().find(|(name, _)| name == "content_revised").unwrap();
+    assert_eq!(last.1["text"], json!(run.result.report));
+    assert_eq!(run.names().last(), Some(&"verification_summary"));
 }
 
 /// DR-32 of `docs/systems/deep-research.md`.
@@ -277,8 +276,8 @@ fn rates_are_of_claims_that_were_judged() {
 #[test]
 fn stages_begin_and_end_in_their_order() {
     let text = "Green tea steeps for two minutes {Green tea}.";
-    let played = Scene::new(&[TEA]).writes(text).play();
-    let stages: Vec<_> = played
+    let run = Scene::new(&[TEA]).writes(text).run();
+    let stages: Vec<_> = run
         .events
         .iter()
         .filter(|(name, _)| name == "stage_completed")
@@ -290,28 +289,28 @@ fn stages_begin_and_end_in_their_order() {
 #[test]
 fn a_verdict_on_one_claim_of_a_batch_is_none_on_the_others() {
     let text = "Green tea steeps for two minutes {Green tea}. Kenya harvested tea {Kenya}.";
-    let played = Scene::new(&[TEA, HARVEST])
+    let run = Scene::new(&[TEA, HARVEST])
         .writes(text)
         .settings(|it| it.verification_batch = 5)
         .verifies(
             |item| if item.claim.starts_with("Kenya") { json!("contradicted") } else { Json::Null },
         )
-        .play();
-    assert_eq!(played.result.report, "Green tea steeps for two minutes [Sitea].");
-    assert!(played.claim("minutes").is_abstained);
+        .run();
+    assert_eq!(run.result.report, "Green tea steeps for two minutes [Sitea].");
+    assert!(run.claim("minutes").is_abstained);
 }
 
 #[test]
 fn sentences_that_are_contradicted_side_by_side_all_go() {
     let text = "Kenya harvested tea {Kenya}. Green tea is for two {Green tea}. Green tea is for growers {Green tea}.";
-    let played = Scene::new(&[TEA, HARVEST])
+    let run = Scene::new(&[TEA, HARVEST])
         .writes(text)
         .verifies(|item| {
             json!(if item.claim.starts_with("Kenya") { "supported" } else { "contradicted" })
         })
-        .play();
-    assert_eq!(played.result.report, "Kenya harvested tea [Siteb].");
-    let all = Scene::new(&[TEA, HARVEST]).writes(text).verifies(|_| json!("contradicted")).play();
+        .run();
+    assert_eq!(run.result.report, "Kenya harvested tea [Siteb].");
+    let all = Scene::new(&[TEA, HARVEST]).writes(text).verifies(|_| json!("contradicted")).run();
     assert!(all.result.claims.iter().take(3).all(|claim| !claim.is_delivered()));
     assert!(all.result.is_degraded, "the passages stand in the place of what is gone");
     all.assert_clean();
@@ -328,7 +327,7 @@ fn citations_that_were_exchanged_among_claims_are_put_right() {
     let exchanged = claims.iter().zip(claims.iter().cycle().skip(1));
     let sentences = exchanged.map(|((claim, ..), (_, other, _))| format!("{claim} {{{other}}}."));
     let text = sentences.collect::<Vec<_>>().join(" ");
-    let played = Scene::new(&[TEA, HARVEST, REVENUE, STAFF])
+    let run = Scene::new(&[TEA, HARVEST, REVENUE, STAFF])
         .writes(&text)
         .verifies(move |item| {
             let known = claims.iter().find(|(claim, ..)| item.claim.starts_with(claim));
@@ -336,9 +335,9 @@ fn citations_that_were_exchanged_among_claims_are_put_right() {
             let is_right = item.evidence.iter().any(|one| one.text.contains(words));
             json!(if is_right { "supported" } else { "unsupported" })
         })
-        .play();
+        .run();
     let right = claims.iter().map(|(claim, _, key)| format!("{claim} [{key}]."));
-    assert_eq!(played.result.report, right.collect::<Vec<_>>().join(" "));
-    assert_eq!(played.result.summary.citation_corrections, 4);
-    played.assert_clean();
+    assert_eq!(run.result.report, right.collect::<Vec<_>>().join(" "));
+    assert_eq!(run.result.summary.citation_corrections, 4);
+    run.assert_clean();
 }

@@ -3,57 +3,57 @@
 use antiphon_citation::{CitationQuery, CitedSource, Verdict};
 use serde_json::{Value as Json, json};
 
-use crate::scene::{HARVEST, Played, REVENUE, Scene, TEA};
+use crate::scene::{HARVEST, REVENUE, Scene, ScriptedRun, TEA};
 
-/// Plays a report of this value; sources have the numbers 1 for [`TEA`] and 2 for [`HARVEST`].
-fn play(value: &Json) -> (Played, Json) {
-    play_with(value, |_| json!("supported"))
+/// Runs with a report of this value; sources have the numbers 1 for [`TEA`] and 2 for [`HARVEST`].
+fn run_structured(value: &Json) -> (ScriptedRun, Json) {
+    run_with_verifier(value, |_| json!("supported"))
 }
 
-fn play_with(value: &Json, verify: fn(&str) -> Json) -> (Played, Json) {
+fn run_with_verifier(value: &Json, verify: fn(&str) -> Json) -> (ScriptedRun, Json) {
     let value = value.clone();
     let mut scene = Scene::new(&[TEA, HARVEST]).writes_reply(move || value.clone());
     scene.input.output = Some(json!({"type": "object"}));
-    let played = scene.verifies(move |item| verify(&item.claim)).play();
+    let run = scene.verifies(move |item| verify(&item.claim)).run();
     let number = |source: &CitedSource| {
-        played.result.sources.iter().position(|it| it.url == source.url).map(|place| place + 1)
+        run.result.sources.iter().position(|it| it.url == source.url).map(|place| place + 1)
     };
-    let left = played.run.value(&number).unwrap();
-    played.assert_clean();
-    (played, left)
+    let left = run.pipeline.value(&number).unwrap();
+    run.assert_clean();
+    (run, left)
 }
 
 /// DR-33 of `docs/systems/deep-research.md`.
 #[test]
 fn a_wrong_reference_of_a_field_is_corrected() {
     let text = "Kenya harvested 570,000 tonnes of tea in 2023.";
-    let (played, left) =
-        play_with(&json!({"harvest": text, "harvest_source_refs": ["1"], "is_good": true}), |_| {
-            json!("unsupported")
-        });
+    let (run, left) = run_with_verifier(
+        &json!({"harvest": text, "harvest_source_refs": ["1"], "is_good": true}),
+        |_| json!("unsupported"),
+    );
     assert_eq!(left["harvest_source_refs"], json!([]), "the verifier supports nothing");
-    assert!(played.result.report.starts_with("## Harvest\n\n"), "{}", played.result.report);
+    assert!(run.result.report.starts_with("## Harvest\n\n"), "{}", run.result.report);
 
     let value = json!({"harvest": text, "harvest_source_refs": ["1"], "is_good": true});
     let mut scene = Scene::new(&[TEA, HARVEST]).writes_reply(move || value.clone());
     scene.input.output = Some(json!({}));
-    let played = scene
+    let run = scene
         .verifies(|item| {
             json!(if item.evidence[0].text == HARVEST { "supported" } else { "unsupported" })
         })
-        .play();
-    let left = played.run.value(&|source| Some(if source.text == HARVEST { 2 } else { 1 }));
+        .run();
+    let left = run.pipeline.value(&|source| Some(if source.text == HARVEST { 2 } else { 1 }));
     let right = json!({"harvest": text, "harvest_source_refs": ["2"], "is_good": true});
     assert_eq!(left, Some(right));
-    assert_eq!(played.result.summary.citation_corrections, 1);
-    assert_eq!(played.claim("Kenya").verdict, Some(Verdict::Supported));
-    played.assert_clean();
+    assert_eq!(run.result.summary.citation_corrections, 1);
+    assert_eq!(run.claim("Kenya").verdict, Some(Verdict::Supported));
+    run.assert_clean();
 }
 
 #[test]
 fn what_no_source_supports_is_not_in_the_value() {
     let statement = |text: &str, refs: &[usize]| json!({"text": text, "source_refs": refs});
-    let (played, left) = play(&json!({
+    let (run, left) = run_structured(&json!({
         "name": "Tea",
         "minutes": 2,
         "harvest_tonnes": 570_000,
@@ -76,9 +76,9 @@ fn what_no_source_supports_is_not_in_the_value() {
     );
     let summary =
         "Green tea steeps for two minutes. It costs $9 in Kenya (not confirmed by the sources).";
-    assert_eq!(left["summary"], json!(summary), "{}", played.result.report);
+    assert_eq!(left["summary"], json!(summary), "{}", run.result.report);
     assert_eq!(left["findings"][0], statement("Green tea steeps for two minutes at 80 °C.", &[1]));
-    assert_eq!(left["findings"][1]["source_refs"], json!([2]), "{}", played.result.report);
+    assert_eq!(left["findings"][1]["source_refs"], json!([2]), "{}", run.result.report);
     assert_eq!(left["notes"], json!(["hot", "green"]));
 }
 
@@ -86,7 +86,7 @@ fn what_no_source_supports_is_not_in_the_value() {
 fn a_contradicted_element_goes_with_its_object() {
     let finding = |name: &str, text: &str| json!({"name": name, "text": text, "source_refs": "1"});
     let steeps = "Green tea steeps for two minutes.";
-    let (_, left) = play_with(
+    let (_, left) = run_with_verifier(
         &json!({"findings": [finding("Growers", "The guild of growers hates tea."), finding("Time", steeps)],
                 "bullets": ["The guild of growers hates green tea.", steeps], "bullets_source_refs": ["1"]}),
         |claim| json!(if claim.contains("hates") { "contradicted" } else { "supported" }),
@@ -103,14 +103,14 @@ fn a_short_text_says_what_it_is_about_and_a_number_has_its_unit() {
     let given = value.clone();
     let mut scene = Scene::new(&[REVENUE]).writes_reply(move || given.clone());
     scene.input.output = Some(json!({}));
-    let played = scene.play();
-    let report = &played.result.report;
+    let run = scene.run();
+    let report = &run.result.report;
     assert!(report.contains("- Acme, revenue: $3.19 billion in 2023 [Sitea]"), "{report}");
     assert!(report.starts_with("## Companies\n\n### Acme\n\n- Name: Acme\n"), "{report}");
-    assert_eq!(played.run.value(&|_| Some(1)), Some(value), "{report}");
+    assert_eq!(run.pipeline.value(&|_| Some(1)), Some(value), "{report}");
     let has_source = |query: &CitationQuery| matches!(query, CitationQuery::Write { evidence, output: Some(_), .. } if evidence[0].source == 1);
-    assert!(played.requests.iter().any(|it| has_source(&it.query)));
-    played.assert_clean();
+    assert!(run.requests.iter().any(|it| has_source(&it.query)));
+    run.assert_clean();
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn without_a_value_there_is_none() {
     for reply in [json!(null), json!("a text")] {
         let mut scene = Scene::new(&[TEA]).writes_reply(move || reply.clone());
         scene.input.output = Some(json!({}));
-        let played = scene.play();
-        assert!(played.result.is_degraded && played.run.value(&|_| None).is_none());
+        let run = scene.run();
+        assert!(run.result.is_degraded && run.pipeline.value(&|_| None).is_none());
     }
 }

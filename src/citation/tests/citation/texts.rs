@@ -83,11 +83,11 @@ fn what_only_looks_like_code_is_checked() {
         format!("Escaped \\` back-ticks. {lie} Are \\` no code."),
         format!("Runs `` of back-ticks. {lie} Differ ` in length."),
     ] {
-        let played = Scene::new(&[TEA]).writes(&text).play();
-        let report = &played.result.report;
+        let run = Scene::new(&[TEA]).writes(&text).run();
+        let report = &run.result.report;
         assert!(!report.contains("evil.example") && !report.contains("[Smith]"), "{report}");
         assert!(report.contains("(not confirmed by the sources)"), "{report}");
-        played.assert_clean();
+        run.assert_clean();
     }
 }
 
@@ -118,12 +118,12 @@ fn a_mayor_is_no_hedge_and_two_hedges_count_twice() {
 #[test]
 fn a_claim_that_names_its_source_and_repeats_it_is_checked_quickly() {
     let level_of = |text: &str| {
-        let played = Scene::new(&[TEA]).writes(text).play();
+        let run = Scene::new(&[TEA]).writes(text).run();
         let level = |request: &CitationRequest| match &request.query {
             CitationQuery::Verify { level, .. } => Some(*level),
             _ => None,
         };
-        played.requests.iter().find_map(level)
+        run.requests.iter().find_map(level)
     };
     let quoted = "According to the guild, green tea steeps {Green tea}.";
     assert_eq!(level_of(quoted), Some(ConfidenceLevel::High));
@@ -152,13 +152,13 @@ fn indices_become_keys_of_sources_and_unknown_ones_go() {
     let mut scene = Scene::new(&[TEA, HARVEST, REVENUE]);
     scene.input.sources[1] = page("https://www.sitea.example/2", HARVEST);
     let text = "Green tea steeps for two minutes {Green tea}{Kenya}. Kenya grows tea {Kenya} [99].";
-    let played = scene.writes(text).play();
-    let report = &played.result.report;
+    let run = scene.writes(text).run();
+    let report = &run.result.report;
     assert!(report.starts_with("Green tea steeps for two minutes [Sitea][Sitea-2]."), "{report}");
     assert!(report.ends_with("Kenya grows tea [Sitea-2]."), "{report}");
-    assert_eq!(played.result.summary.removed_markers, 1);
-    assert_eq!(played.result.references.len(), 2);
-    played.assert_clean();
+    assert_eq!(run.result.summary.removed_markers, 1);
+    assert_eq!(run.result.references.len(), 2);
+    run.assert_clean();
 }
 
 /// DR-17 of `docs/systems/deep-research.md`: a sentence says that its citation stood for nothing.
@@ -176,16 +176,16 @@ fn a_sentence_without_its_invented_citation_says_that_nothing_confirms_it() {
         let text = format!(
             "{invented} Tea is [sic] a drink. Green tea steeps for two minutes {{Green tea}} [99]."
         );
-        let played = Scene::new(&[TEA, HARVEST]).writes(&text).play();
-        assert_eq!(played.result.report, format!("{marked} {unmarked}"));
-        assert!(played.claim("Tea heals").is_abstained, "{invented}");
-        assert_eq!(played.result.summary.verdicts.abstained_count, 1);
-        played.assert_clean();
+        let run = Scene::new(&[TEA, HARVEST]).writes(&text).run();
+        assert_eq!(run.result.report, format!("{marked} {unmarked}"));
+        assert!(run.claim("Tea heals").is_abstained, "{invented}");
+        assert_eq!(run.result.summary.verdicts.abstained_count, 1);
+        run.assert_clean();
     }
     // Where a passage says so, the sentence cites that one.
     let text = "Kenya harvested 570,000 tonnes of tea in 2023 [99].";
-    let played = Scene::new(&[TEA, HARVEST]).writes(text).play();
-    assert_eq!(played.result.report, "Kenya harvested 570,000 tonnes of tea in 2023 [Siteb].");
+    let run = Scene::new(&[TEA, HARVEST]).writes(text).run();
+    assert_eq!(run.result.report, "Kenya harvested 570,000 tonnes of tea in 2023 [Siteb].");
 }
 
 #[test]
@@ -197,9 +197,9 @@ fn references_show_documents_by_their_paths() {
     second.title = second.url.clone();
     third.url = "file:///docs/acme.md".to_owned();
     let text = "Tea steeps {Green tea}. Kenya grows tea {Kenya}. Acme reported revenue {Acme}.";
-    let played = scene.writes(text).play();
+    let run = scene.writes(text).run();
     let expected = "## References\n\n- [APage] A page, `drinks/green_tea.md`\n- [KenyaMd] `kenya.md`\n- [APage-2] A page, `/docs/acme.md`";
-    assert!(played.result.markdown().ends_with(expected), "{}", played.result.markdown());
+    assert!(run.result.markdown().ends_with(expected), "{}", run.result.markdown());
 }
 
 #[test]
@@ -212,10 +212,10 @@ fn keys_come_from_hosts_and_from_titles_where_many_share_a_host() {
     sources[2].url = "file:///docs/annual-report.md".to_owned();
     sources[2].title = String::new();
     let text = "Tea steeps two minutes {Green tea}. Kenya harvested tea {Kenya}. Acme reported revenue {Acme}.";
-    let played = scene.writes(text).play();
-    let keys: Vec<_> = played.result.references.iter().map(|it| it.key.as_str()).collect();
+    let run = scene.writes(text).run();
+    let keys: Vec<_> = run.result.references.iter().map(|it| it.key.as_str()).collect();
     assert_eq!(keys, ["Bbc", "TeaInKenya", "Annualreport"]);
-    played.assert_clean();
+    run.assert_clean();
 }
 
 /// DR-15 of `docs/systems/deep-research.md`.
@@ -226,12 +226,12 @@ fn snippets_are_evidence_where_no_page_could_be_fetched() {
         source.origin = PageOrigin::Found;
         source.snippet = HARVEST.to_owned();
     }
-    let played = scene.writes("Kenya harvested 570,000 tonnes of tea in 2023 {Kenya}.").play();
-    assert!(played.result.evidence.iter().all(|one| one.is_snippet && one.span.is_none()));
-    assert_eq!(played.result.references.len(), 1);
-    let markdown = played.result.markdown();
+    let run = scene.writes("Kenya harvested 570,000 tonnes of tea in 2023 {Kenya}.").run();
+    assert!(run.result.evidence.iter().all(|one| one.is_snippet && one.span.is_none()));
+    assert_eq!(run.result.references.len(), 1);
+    let markdown = run.result.markdown();
     assert!(markdown.ends_with(" (not read, a snippet of it)"), "{markdown}");
-    played.assert_clean();
+    run.assert_clean();
 }
 
 #[test]
@@ -255,8 +255,8 @@ fn a_short_quotation_is_evidence_if_it_is_a_sentence_or_stands_there_once() {
     ] {
         let scene = Scene::new(&[text]).settings(|it| it.extracts_with_model = true);
         let spans = json!({"spans": [{"quote": quote, "relevance": 1}]});
-        let played = scene.answers(move |_| spans.clone()).play();
-        let quotes: Vec<_> = played.result.evidence.iter().map(|it| it.quote.as_str()).collect();
+        let run = scene.answers(move |_| spans.clone()).run();
+        let quotes: Vec<_> = run.result.evidence.iter().map(|it| it.quote.as_str()).collect();
         assert_eq!(quotes.contains(&quote), kept, "{quote}: {quotes:?}");
     }
 }
@@ -268,11 +268,11 @@ fn passages_that_a_model_makes_up_are_no_evidence() {
         {"quote": "Green tea steeps for two minutes at 80 °C", "relevance": 0.9},
         {"quote": "Green tea cures all known diseases of the heart.", "relevance": 1.0},
     ]});
-    let played = scene.answers(move |_| spans.clone()).play();
-    let quotes: Vec<_> = played.result.evidence.iter().map(|one| one.quote.as_str()).collect();
+    let run = scene.answers(move |_| spans.clone()).run();
+    let quotes: Vec<_> = run.result.evidence.iter().map(|one| one.quote.as_str()).collect();
     assert_eq!(quotes, ["Green tea steeps for two minutes at 80 °C"]);
     // No model has written, so the passage is the report.
-    assert!(played.result.is_degraded);
-    assert!(played.result.report.contains("two minutes at 80 °C [Sitea]"));
-    played.assert_clean();
+    assert!(run.result.is_degraded);
+    assert!(run.result.report.contains("two minutes at 80 °C [Sitea]"));
+    run.assert_clean();
 }

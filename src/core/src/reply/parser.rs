@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::parsed::ParsedReply;
+use super::parsed_reply::ParsedReply;
 use super::unreadable::UnreadableReply;
 use super::violation::Violation;
 use crate::fault::Fault;

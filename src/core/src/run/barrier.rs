@@ -18,7 +18,7 @@ use crate::task::{Failure, RetryVerdict};
 use crate::value::Value;
 
 /// Results of the host's reducers that are not in the state yet.
-type Staged<V> = Vec<(ChannelId, V)>;
+type StagedValues<V> = Vec<(ChannelId, V)>;
 
 impl<V: Value> Run<V> {
     /// Merges a superstep and follows its edges. Returns false if the merge failed a task.
@@ -93,7 +93,7 @@ impl<V: Value> Frame<V> {
         let survey = self.check().map_err(not_retried)?;
         // All that can fail comes before the first change: a superstep is merged as a whole or not
         // at all, so that its failed task can be retried against the state it has seen.
-        let staged = if survey.foreign { self.stage(rules) } else { Ok(Staged::new()) };
+        let staged = if survey.foreign { self.stage(rules) } else { Ok(StagedValues::new()) };
         let staged = staged.map_err(not_retried)?;
         if survey.routes {
             self.route_by_own_writes(scope, rules)?;
@@ -134,8 +134,8 @@ impl<V: Value> Frame<V> {
     }
 
     /// Applies the host's reducers, which may fail, without changing the state.
-    fn stage(&self, rules: &mut impl Rules<V>) -> Result<Staged<V>, (u32, Fault)> {
-        let mut staged = Staged::new();
+    fn stage(&self, rules: &mut impl Rules<V>) -> Result<StagedValues<V>, (u32, Fault)> {
+        let mut staged = StagedValues::new();
         for (slot, write) in self.writes() {
             let WriteOp::Merge(new) = &write.op else { continue };
             let Some(Reducer::Foreign(rule)) = self.rule(write.channel) else { continue };
@@ -165,7 +165,7 @@ impl<V: Value> Frame<V> {
     }
 
     /// Applies all writes; nothing can fail here. Records them if the run commits.
-    fn apply(&mut self, staged: Staged<V>, commits: bool) {
+    fn apply(&mut self, staged: StagedValues<V>, commits: bool) {
         let mut merged = MergedWrites { reduced: Vec::new(), writes: SmallVec::new() };
         if commits {
             merged.reduced.clone_from(&staged);

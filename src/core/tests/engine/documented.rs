@@ -1,4 +1,4 @@
-//! What `docs/engine.md` says in tables. The fields of events are checked in each test that plays
+//! What `docs/engine.md` says in tables. The fields of events are checked in each test that runs
 //! a run.
 
 use std::collections::BTreeSet;

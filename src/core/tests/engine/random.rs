@@ -218,7 +218,7 @@ impl RandomGraph {
         script
     }
 
-    /// Plays to the end; whatever is asked is answered.
+    /// Runs to the end; whatever is asked is answered.
     pub(crate) fn driver(&self, finish: Finish) -> (TestDriver, String) {
         // Who gets the last of a shared budget depends on who asks first, so
         // that nothing here may run out: edges lead on, and routers lead back
@@ -240,7 +240,7 @@ impl RandomGraph {
         recovered
     }
 
-    /// Plays on from what was stored, to the end.
+    /// Resumes from what was stored, to the end.
     pub(crate) fn resume(&self, commits: &[Commit<Value>], finish: Finish) -> (TestDriver, String) {
         let mut driver = TestDriver::resume(&self.graph(), self.script(), self.recovered(commits));
         driver.finish = finish;
@@ -249,7 +249,7 @@ impl RandomGraph {
     }
 }
 
-/// Plays to the end; whatever is asked is answered.
+/// Runs to the end; whatever is asked is answered.
 fn finish_of(driver: &mut TestDriver) -> String {
     loop {
         match driver.go() {

@@ -29,7 +29,7 @@ fn script() -> Script {
         .unstoppable("works", ms(1000))
 }
 
-/// Plays until a task is asked to stop.
+/// Runs until a task is asked to stop.
 fn until_cancelled(driver: &mut TestDriver) {
     while driver.cancelled.is_empty() {
         if matches!(driver.step(), antiphon_core::effect::Effect::Wait(_)) && !driver.answer_one() {

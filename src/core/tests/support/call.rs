@@ -140,7 +140,7 @@ pub(crate) fn choose(
     Ok(choices.into_iter().collect())
 }
 
-/// Plays an agent: opens with a question, and its model says the texts in
+/// Runs an agent: opens with a question, and its model says the texts in
 /// turn; what it concludes is added to `log`.
 pub(crate) fn agent(call: &mut Call<'_>, texts: &[&str]) -> TaskOutcome<Value> {
     match &call.task.work {

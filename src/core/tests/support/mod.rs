@@ -253,7 +253,7 @@ impl TestDriver {
         effect
     }
 
-    /// Plays until the run ends, pauses, or cannot continue.
+    /// Runs until the run ends, pauses, or cannot continue.
     pub(crate) fn go(&mut self) -> End {
         loop {
             match self.step() {
@@ -270,7 +270,7 @@ impl TestDriver {
         }
     }
 
-    /// Plays to a normal end and returns the state.
+    /// Runs to a normal end and returns the state.
     pub(crate) fn complete(&mut self) -> Value {
         match self.go() {
             End::Done(Ending::Completed) => self.state(),

@@ -79,15 +79,16 @@ impl Connection {
             ClientLifecycleMode::Initialize,
         ];
         let connect = async {
-            let mut failed = None;
+            let mut first_fault = None;
             for mode in modes {
                 match begin(spec, handler.clone(), &process, mode).await {
                     Ok(service) => return Ok(service),
-                    Err((fault, true)) => failed = failed.or(Some(fault)),
+                    Err((fault, true)) => first_fault = first_fault.or(Some(fault)),
                     Err((fault, false)) => return Err(fault),
                 }
             }
-            Err(failed.unwrap_or_else(|| handshake_failed(&server, "no revision fits", stderr)))
+            Err(first_fault
+                .unwrap_or_else(|| handshake_failed(&server, "no revision fits", stderr)))
         };
         let service = tokio::time::timeout(spec.connect_timeout, connect).await;
         let service = service.unwrap_or_else(|_| {
@@ -221,7 +222,7 @@ impl Connection {
         let calls = &self.handler.calls;
         let active = calls.add(&handle.progress_token, handle.id.clone(), (cx, questions));
         drop(sending);
-        let mut call = AbandonedCall { connection: self, handle: Some(handle) };
+        let mut call = OpenCall { connection: self, handle: Some(handle) };
         let asked = tokio::select! {
             biased;
             result = call.result(active, cx) => return result,
@@ -319,12 +320,12 @@ async fn serve<T: Transport<RoleClient> + 'static>(
 
 /// A call that is under way. If it is dropped before its result is there, its server is told to
 /// stop, and asked whether it is alive.
-struct AbandonedCall<'a> {
+struct OpenCall<'a> {
     connection: &'a Arc<Connection>,
     handle: Option<RequestHandle<RoleClient>>,
 }
 
-impl AbandonedCall<'_> {
+impl OpenCall<'_> {
     async fn result(
         &mut self,
         mut active: ActiveCallGuard,
@@ -357,7 +358,7 @@ impl AbandonedCall<'_> {
     }
 }
 
-impl AbandonedCall<'_> {
+impl OpenCall<'_> {
     /// Tells the server to stop.
     async fn cancel(&mut self, reason: &str) {
         if let Some(handle) = self.handle.take() {
@@ -376,7 +377,7 @@ impl Drop for AnsweringCall {
     }
 }
 
-impl Drop for AbandonedCall<'_> {
+impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
         let Some(handle) = self.handle.take() else { return };
         // Outside of a runtime there is nobody left to tell.

@@ -71,7 +71,7 @@ async fn lanes_keep_roles_apart_in_any_order() {
 }
 
 #[tokio::test]
-async fn a_predicate_claims_what_no_earlier_lane_does() {
+async fn a_predicate_claims_what_no_earlier_branch_does() {
     let has_tools = |request: &ModelRequest| !request.messages.is_empty();
     let model = ScriptedModel::new(["rest"])
         .branch(ScriptBranch::tag("role", "a").replies(["a"]))

@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Mutex, oneshot};
 use tokio::time::{Instant, timeout};
 
-use super::cancelled::CancelledIds;
+use super::cancelled_ids::CancelledIds;
 use super::connection::{QueueStreams, capacity};
 use super::names::{encode, subject};
 use super::{ANSWER, PAUSE};
@@ -30,18 +30,18 @@ const DELAY: Duration = Duration::from_millis(500);
 const IDLE: Duration = Duration::from_hours(24);
 
 /// What a wait is answered with.
-type Taken = Result<Unclaimed, Fault>;
+type PullResult = Result<UnclaimedDeliveries, Fault>;
 
 /// Deliveries that go back if nobody claims them.
-struct Unclaimed(Vec<Delivery>);
+struct UnclaimedDeliveries(Vec<Delivery>);
 
-impl Unclaimed {
+impl UnclaimedDeliveries {
     fn claim(mut self) -> Vec<Delivery> {
         std::mem::take(&mut self.0)
     }
 }
 
-impl Drop for Unclaimed {
+impl Drop for UnclaimedDeliveries {
     fn drop(&mut self) {
         let deliveries = std::mem::take(&mut self.0);
         // Without a runtime the process ends, and so do the leases.
@@ -85,10 +85,10 @@ impl MessageConsumer {
         tokio::spawn(async move {
             let taken = consumer.take_until(&topic, limit, until, &waiter).await;
             // Nobody may wait any more; then it goes back.
-            let _ = waiter.send(taken.map(Unclaimed));
+            let _ = waiter.send(taken.map(UnclaimedDeliveries));
         });
         let taken = taken.await.unwrap_or_else(|_| Err(closed(&self.streams.server)));
-        taken.map(Unclaimed::claim)
+        taken.map(UnclaimedDeliveries::claim)
     }
 
     /// Removes what the server keeps of a topic.
@@ -136,7 +136,7 @@ impl MessageConsumer {
         topic: &str,
         limit: usize,
         until: Instant,
-        waiter: &oneshot::Sender<Taken>,
+        waiter: &oneshot::Sender<PullResult>,
     ) -> Result<Vec<Delivery>, Fault> {
         let mut may_wait = false;
         while !waiter.is_closed() {
@@ -187,7 +187,7 @@ impl MessageConsumer {
         &self,
         consumer: &TopicConsumer,
         until: Instant,
-        waiter: &oneshot::Sender<Taken>,
+        waiter: &oneshot::Sender<PullResult>,
     ) -> Result<Vec<Message>, Fault> {
         let _turn = consumer.turn.lock().await;
         if waiter.is_closed() {

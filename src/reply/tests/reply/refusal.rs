@@ -77,7 +77,7 @@ fn the_errors_are_those_of_the_value_that_came_closest() {
 }
 
 #[test]
-fn a_flaw_is_reported_with_its_place() {
+fn a_violation_is_reported_with_its_place() {
     let text = "Here:\n{\"a\": 1,\n \"é\" \"b\": 2}";
     let errors = shape(json!({"type": "object"})).parse(text).unwrap_err().errors;
     assert_eq!(errors[0].expected, "a colon");

@@ -43,7 +43,7 @@ async fn a_pulled_handle_stops_all_branches() {
     let mut run = run_with(&graph, &clock, Options { commits: true, ..Options::default() });
     let driver = Driver::new(Arc::new(host), clock).cancel_on(&stop);
     let pull = async {
-        alive.until_begun(NAMES.len()).await;
+        alive.until_started(NAMES.len()).await;
         stop.cancel("enough");
         stop.cancel("another reason");
     };
@@ -90,7 +90,7 @@ async fn a_dropped_driver_stops_everything_and_the_run_can_still_be_cancelled() 
     tokio::select! {
         biased;
         _ = driver.run(&mut run) => panic!("it ended"),
-        () = alive.until_begun(NAMES.len()) => {}
+        () = alive.until_started(NAMES.len()) => {}
     }
     while alive.ended() < NAMES.len() {
         tokio::task::yield_now().await;

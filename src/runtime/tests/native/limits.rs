@@ -46,7 +46,7 @@ async fn a_tool_that_never_returns_is_stopped_with_its_node() {
         let mut drive = std::pin::pin!(driver.run(&mut run));
         tokio::select! {
             _ = &mut drive => panic!("the tool returned"),
-            () = alive.until_begun(1) => {}
+            () = alive.until_started(1) => {}
         }
         clock.advance(ms(100));
         drive.await
@@ -80,7 +80,7 @@ async fn a_tool_that_blocks_its_thread_does_not_hold_the_run() {
     let driver = Driver::new(Arc::new(host), clock.clone());
     let drive = async { driver.run(&mut run).await.unwrap_err() };
     let advance = async {
-        alive.until_begun(1).await;
+        alive.until_started(1).await;
         clock.advance(ms(100));
     };
     let (fault, ()) = tokio::join!(drive, advance);

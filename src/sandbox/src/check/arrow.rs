@@ -3,7 +3,7 @@
 use super::column::{self, Buffers};
 use super::flat::{self, FlatTable};
 use super::schema::{self, Layout};
-use super::{Checked, Refusal, TableExtent, ensure};
+use super::{CheckResult, Refusal, TableExtent, ensure};
 
 const CONTINUED: &[u8] = &[0xFF; 4];
 const CUT: Refusal = Refusal("a table's stream ends in the middle of a message");
@@ -49,13 +49,13 @@ struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    fn table(&self, fields: usize) -> Checked<FlatTable<'a>> {
+    fn table(&self, fields: usize) -> CheckResult<FlatTable<'a>> {
         self.head.table(2, fields)?.ok_or(Refusal("a message is empty"))
     }
 }
 
 /// The next message, or `None` at the end; nothing may follow the end.
-fn message<'a>(rest: &mut &'a [u8]) -> Checked<Option<Message<'a>>> {
+fn message<'a>(rest: &mut &'a [u8]) -> CheckResult<Option<Message<'a>>> {
     if rest.is_empty() {
         return Ok(None);
     }
@@ -75,7 +75,7 @@ fn message<'a>(rest: &mut &'a [u8]) -> Checked<Option<Message<'a>>> {
     Ok(Some(Message { kind: head.byte(1, 0)?, head, body: take(rest, size)? }))
 }
 
-fn batch(head: &FlatTable<'_>, body: &[u8], columns: &[Layout]) -> Checked<u64> {
+fn batch(head: &FlatTable<'_>, body: &[u8], columns: &[Layout]) -> CheckResult<u64> {
     let rows = u64::try_from(head.long(0)?).map_err(|_| Refusal("a length is negative"))?;
     ensure(
         !head.has(3)? && head.is_empty(4)?,
@@ -97,12 +97,12 @@ fn batch(head: &FlatTable<'_>, body: &[u8], columns: &[Layout]) -> Checked<u64> 
     Ok(rows)
 }
 
-fn pairs(head: &FlatTable<'_>, field: usize) -> Checked<Vec<(u64, u64)>> {
+fn pairs(head: &FlatTable<'_>, field: usize) -> CheckResult<Vec<(u64, u64)>> {
     let Some(found) = head.vector(field, 16)? else { return Ok(Vec::new()) };
     (0..found.length).map(|index| found.pair(index)).collect()
 }
 
-fn take<'a>(rest: &mut &'a [u8], length: usize) -> Checked<&'a [u8]> {
+fn take<'a>(rest: &mut &'a [u8], length: usize) -> CheckResult<&'a [u8]> {
     let (taken, left) = rest.split_at_checked(length).ok_or(CUT)?;
     *rest = left;
     Ok(taken)

@@ -1,7 +1,7 @@
 //! The buffers of one column of one batch.
 
 use super::schema::Layout;
-use super::{Checked, Refusal, ensure};
+use super::{CheckResult, Refusal, ensure};
 
 const SHORT: &str = "the buffer of a column is too short";
 
@@ -18,7 +18,7 @@ impl<'a> Buffers<'a> {
         Self { body, places, next: 0, used: 0 }
     }
 
-    fn take(&mut self) -> Checked<&'a [u8]> {
+    fn take(&mut self) -> CheckResult<&'a [u8]> {
         let (offset, length) =
             *self.places.get(self.next).ok_or(Refusal("a buffer of a column is missing"))?;
         self.next += 1;
@@ -38,7 +38,7 @@ impl<'a> Buffers<'a> {
     }
 
     /// Refuses buffers that no column uses.
-    pub(super) fn finish(&self) -> Checked {
+    pub(super) fn finish(&self) -> CheckResult {
         ensure(
             self.next == self.places.len(),
             "a record batch has more buffers than its columns need",
@@ -47,7 +47,12 @@ impl<'a> Buffers<'a> {
 }
 
 /// Checks a column of `rows` items, of which `nulls` are claimed to be null.
-pub(super) fn check(layout: Layout, rows: u64, nulls: u64, buffers: &mut Buffers<'_>) -> Checked {
+pub(super) fn check(
+    layout: Layout,
+    rows: u64,
+    nulls: u64,
+    buffers: &mut Buffers<'_>,
+) -> CheckResult {
     validity(buffers.take()?, rows, nulls)?;
     match layout {
         Layout::Bits => long_enough(buffers.take()?, Some(rows.div_ceil(8))),
@@ -59,11 +64,11 @@ pub(super) fn check(layout: Layout, rows: u64, nulls: u64, buffers: &mut Buffers
     }
 }
 
-fn long_enough(buffer: &[u8], needed: Option<u64>) -> Checked {
+fn long_enough(buffer: &[u8], needed: Option<u64>) -> CheckResult {
     ensure(needed.is_some_and(|needed| buffer.len() as u64 >= needed), SHORT)
 }
 
-fn validity(bits: &[u8], rows: u64, nulls: u64) -> Checked {
+fn validity(bits: &[u8], rows: u64, nulls: u64) -> CheckResult {
     ensure(nulls <= rows, "the null count of a column exceeds its length")?;
     if bits.is_empty() {
         return ensure(nulls == 0, "a column with nulls has no validity bitmap");
@@ -78,7 +83,7 @@ fn validity(bits: &[u8], rows: u64, nulls: u64) -> Checked {
     ensure(present == rows - nulls, "the null count of a column contradicts its validity bitmap")
 }
 
-fn spans(offsets: &[u8], content: &[u8], (rows, width): (u64, u64), text: bool) -> Checked {
+fn spans(offsets: &[u8], content: &[u8], (rows, width): (u64, u64), text: bool) -> CheckResult {
     if rows == 0 && offsets.is_empty() {
         return Ok(());
     }
@@ -99,7 +104,7 @@ fn spans(offsets: &[u8], content: &[u8], (rows, width): (u64, u64), text: bool) 
     Ok(())
 }
 
-fn number(entry: &[u8]) -> Checked<usize> {
+fn number(entry: &[u8]) -> CheckResult<usize> {
     let found = match (entry.try_into().map(i32::from_le_bytes), entry.try_into()) {
         (Ok(short), _) => i64::from(short),
         (_, Ok(long)) => i64::from_le_bytes(long),
@@ -114,7 +119,7 @@ enum Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    fn new(bytes: &'a [u8], text: bool) -> Checked<Self> {
+    fn new(bytes: &'a [u8], text: bool) -> CheckResult<Self> {
         if !text {
             return Ok(Self::Bytes(bytes.len()));
         }

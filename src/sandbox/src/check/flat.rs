@@ -1,6 +1,6 @@
 //! A reader of `FlatBuffers` that trusts no offset.
 
-use super::{Checked, Refusal, ensure};
+use super::{CheckResult, Refusal, ensure};
 
 const OUTSIDE: Refusal = Refusal("an offset points outside of its message");
 
@@ -24,13 +24,13 @@ pub(super) struct FlatVector<'a> {
 }
 
 /// The root table of a message.
-pub(super) fn root(bytes: &[u8], fields: usize) -> Checked<FlatTable<'_>> {
+pub(super) fn root(bytes: &[u8], fields: usize) -> CheckResult<FlatTable<'_>> {
     FlatTable::at(bytes, follow(bytes, 0)?, fields)
 }
 
 impl<'a> FlatTable<'a> {
     /// The table at an offset; it may have no unknown fields.
-    fn at(bytes: &'a [u8], at: usize, fields: usize) -> Checked<Self> {
+    fn at(bytes: &'a [u8], at: usize, fields: usize) -> CheckResult<Self> {
         let back = i64::from(i32::from_le_bytes(fixed(bytes, at)?));
         let start = i64::try_from(at).map_err(|_| OUTSIDE)? - back;
         let start = usize::try_from(start).map_err(|_| OUTSIDE)?;
@@ -48,7 +48,7 @@ impl<'a> FlatTable<'a> {
     }
 
     /// The offset of a field of `width` bytes, if it is present.
-    fn field_offset(&self, field: usize, width: usize) -> Checked<Option<usize>> {
+    fn field_offset(&self, field: usize, width: usize) -> CheckResult<Option<usize>> {
         let Some(entry) = self.vtable.get(4 + 2 * field..6 + 2 * field) else { return Ok(None) };
         let offset = usize::from(u16::from_le_bytes(fixed(entry, 0)?));
         if offset == 0 {
@@ -61,38 +61,38 @@ impl<'a> FlatTable<'a> {
         Ok(Some(at))
     }
 
-    pub(super) fn has(&self, field: usize) -> Checked<bool> {
+    pub(super) fn has(&self, field: usize) -> CheckResult<bool> {
         Ok(self.field_offset(field, 4)?.is_some())
     }
 
-    pub(super) fn byte(&self, field: usize, default: u8) -> Checked<u8> {
+    pub(super) fn byte(&self, field: usize, default: u8) -> CheckResult<u8> {
         let Some(at) = self.field_offset(field, 1)? else { return Ok(default) };
         Ok(u8::from_le_bytes(fixed(self.bytes, at)?))
     }
 
-    pub(super) fn short(&self, field: usize, default: i16) -> Checked<i16> {
+    pub(super) fn short(&self, field: usize, default: i16) -> CheckResult<i16> {
         let Some(at) = self.field_offset(field, 2)? else { return Ok(default) };
         Ok(i16::from_le_bytes(fixed(self.bytes, at)?))
     }
 
-    pub(super) fn int(&self, field: usize, default: i32) -> Checked<i32> {
+    pub(super) fn int(&self, field: usize, default: i32) -> CheckResult<i32> {
         let Some(at) = self.field_offset(field, 4)? else { return Ok(default) };
         Ok(i32::from_le_bytes(fixed(self.bytes, at)?))
     }
 
-    pub(super) fn long(&self, field: usize) -> Checked<i64> {
+    pub(super) fn long(&self, field: usize) -> CheckResult<i64> {
         let Some(at) = self.field_offset(field, 8)? else { return Ok(0) };
         Ok(i64::from_le_bytes(fixed(self.bytes, at)?))
     }
 
     /// The table in a field.
-    pub(super) fn table(&self, field: usize, fields: usize) -> Checked<Option<Self>> {
+    pub(super) fn table(&self, field: usize, fields: usize) -> CheckResult<Option<Self>> {
         let Some(at) = self.field_offset(field, 4)? else { return Ok(None) };
         Self::at(self.bytes, follow(self.bytes, at)?, fields).map(Some)
     }
 
     /// The vector in a field, with items of `width` bytes.
-    pub(super) fn vector(&self, field: usize, width: usize) -> Checked<Option<FlatVector<'a>>> {
+    pub(super) fn vector(&self, field: usize, width: usize) -> CheckResult<Option<FlatVector<'a>>> {
         let Some(at) = self.field_offset(field, 4)? else { return Ok(None) };
         let at = follow(self.bytes, at)?;
         let length = u32::from_le_bytes(fixed(self.bytes, at)?);
@@ -106,7 +106,7 @@ impl<'a> FlatTable<'a> {
     }
 
     /// The text in a field.
-    pub(super) fn text(&self, field: usize) -> Checked<Option<&'a str>> {
+    pub(super) fn text(&self, field: usize) -> CheckResult<Option<&'a str>> {
         let Some(found) = self.vector(field, 1)? else { return Ok(None) };
         let bytes = found.bytes.get(found.at..found.at + found.length).ok_or(OUTSIDE)?;
         // Readers in C rely on the terminating zero.
@@ -118,20 +118,20 @@ impl<'a> FlatTable<'a> {
     }
 
     /// Whether a field is absent, or an empty vector.
-    pub(super) fn is_empty(&self, field: usize) -> Checked<bool> {
+    pub(super) fn is_empty(&self, field: usize) -> CheckResult<bool> {
         Ok(self.vector(field, 1)?.is_none_or(|found| found.length == 0))
     }
 }
 
 impl<'a> FlatVector<'a> {
     /// The table in an item.
-    pub(super) fn table(&self, index: usize, fields: usize) -> Checked<FlatTable<'a>> {
+    pub(super) fn table(&self, index: usize, fields: usize) -> CheckResult<FlatTable<'a>> {
         let at = self.at.checked_add(4 * index).ok_or(OUTSIDE)?;
         FlatTable::at(self.bytes, follow(self.bytes, at)?, fields)
     }
 
     /// The item as a pair of numbers.
-    pub(super) fn pair(&self, index: usize) -> Checked<(u64, u64)> {
+    pub(super) fn pair(&self, index: usize) -> CheckResult<(u64, u64)> {
         let at = self.at.checked_add(16 * index).ok_or(OUTSIDE)?;
         let number = |at| {
             let found = i64::from_le_bytes(fixed(self.bytes, at)?);
@@ -141,13 +141,13 @@ impl<'a> FlatVector<'a> {
     }
 }
 
-fn follow(bytes: &[u8], at: usize) -> Checked<usize> {
+fn follow(bytes: &[u8], at: usize) -> CheckResult<usize> {
     let offset = u32::from_le_bytes(fixed(bytes, at)?);
     ensure(offset != 0, "an offset in a message points to itself")?;
     usize::try_from(offset).ok().and_then(|offset| at.checked_add(offset)).ok_or(OUTSIDE)
 }
 
-fn fixed<const SIZE: usize>(bytes: &[u8], at: usize) -> Checked<[u8; SIZE]> {
+fn fixed<const SIZE: usize>(bytes: &[u8], at: usize) -> CheckResult<[u8; SIZE]> {
     let end = at.checked_add(SIZE).ok_or(OUTSIDE)?;
     bytes.get(at..end).and_then(|found| found.try_into().ok()).ok_or(OUTSIDE)
 }

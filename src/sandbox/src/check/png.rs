@@ -1,6 +1,6 @@
 //! PNG files: checks chunks and size before a decoder allocates pixels.
 
-use super::{Checked, Refusal, ensure};
+use super::{CheckResult, Refusal, ensure};
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 const CUT: Refusal = Refusal("a figure is truncated");
@@ -41,7 +41,7 @@ pub fn figure(bytes: &[u8], pixels: u64) -> Result<(u32, u32), Refusal> {
     }
 }
 
-fn dimensions(header: &[u8], pixels: u64) -> Checked<(u32, u32)> {
+fn dimensions(header: &[u8], pixels: u64) -> CheckResult<(u32, u32)> {
     let (width, rest) = header.split_first_chunk::<4>().ok_or(CUT)?;
     let (height, rest) = rest.split_first_chunk::<4>().ok_or(CUT)?;
     let (width, height) = (u32::from_be_bytes(*width), u32::from_be_bytes(*height));
@@ -63,7 +63,7 @@ fn dimensions(header: &[u8], pixels: u64) -> Checked<(u32, u32)> {
 }
 
 /// Name and contents of the first chunk, and the rest.
-fn chunk(bytes: &[u8]) -> Checked<(&[u8; 4], &[u8], &[u8])> {
+fn chunk(bytes: &[u8]) -> CheckResult<(&[u8; 4], &[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<4>().ok_or(CUT)?;
     let (name, rest) = rest.split_first_chunk::<4>().ok_or(CUT)?;
     let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| CUT)?;

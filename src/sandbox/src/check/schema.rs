@@ -1,7 +1,7 @@
 //! The schema of a stream: plain types only.
 
 use super::flat::FlatTable;
-use super::{Checked, Refusal, ensure};
+use super::{CheckResult, Refusal, ensure};
 
 const COLUMNS: usize = 16_384;
 const NAME: usize = 16_384;
@@ -22,7 +22,7 @@ pub(super) enum Layout {
 }
 
 /// The layouts of the columns.
-pub(super) fn columns(schema: &FlatTable<'_>) -> Checked<Vec<Layout>> {
+pub(super) fn columns(schema: &FlatTable<'_>) -> CheckResult<Vec<Layout>> {
     ensure(schema.short(0, 0)? == 0, "a table is big-endian")?;
     ensure(schema.is_empty(2)? && schema.is_empty(3)?, "a table has custom metadata or features")?;
     // Without the vector, pyarrow returns a schema whose fields crash it when shown.
@@ -39,13 +39,13 @@ pub(super) fn columns(schema: &FlatTable<'_>) -> Checked<Vec<Layout>> {
 }
 
 /// The length of a column's name in bytes.
-fn name(field: &FlatTable<'_>) -> Checked<usize> {
+fn name(field: &FlatTable<'_>) -> CheckResult<usize> {
     let length = field.text(0)?.map_or(0, str::len);
     ensure(length <= NAME, "a column's name is too long")?;
     Ok(length)
 }
 
-fn column(field: &FlatTable<'_>) -> Checked<Layout> {
+fn column(field: &FlatTable<'_>) -> CheckResult<Layout> {
     ensure(field.byte(1, 0)? <= 1, "the nullable flag of a column is not 0 or 1")?;
     ensure(!field.has(4)?, "a column is dictionary-encoded")?;
     ensure(field.is_empty(5)?, "a column is nested")?;
@@ -56,7 +56,7 @@ fn column(field: &FlatTable<'_>) -> Checked<Layout> {
 }
 
 /// The layout of a type, by its number in the union `Type` of Arrow's `Schema.fbs`.
-fn layout(kind: u8, details: &FlatTable<'_>) -> Checked<Layout> {
+fn layout(kind: u8, details: &FlatTable<'_>) -> CheckResult<Layout> {
     match kind {
         2 => integer(details),
         3 => float(details),
@@ -74,13 +74,13 @@ fn layout(kind: u8, details: &FlatTable<'_>) -> Checked<Layout> {
     }
 }
 
-fn one_of(unit: i16, widths: &[u64]) -> Checked<Layout> {
+fn one_of(unit: i16, widths: &[u64]) -> CheckResult<Layout> {
     let unit = usize::try_from(unit).ok();
     let width = unit.and_then(|unit| widths.get(unit)).ok_or(Refusal("a time unit is unknown"))?;
     Ok(Layout::Fixed(*width))
 }
 
-fn integer(details: &FlatTable<'_>) -> Checked<Layout> {
+fn integer(details: &FlatTable<'_>) -> CheckResult<Layout> {
     ensure(details.byte(1, 0)? <= 1, "the signed flag of an integer column is not 0 or 1")?;
     match details.int(0, 0)? {
         8 => Ok(Layout::Fixed(1)),
@@ -91,11 +91,11 @@ fn integer(details: &FlatTable<'_>) -> Checked<Layout> {
     }
 }
 
-fn float(details: &FlatTable<'_>) -> Checked<Layout> {
+fn float(details: &FlatTable<'_>) -> CheckResult<Layout> {
     one_of(details.short(0, 0)?, &[2, 4, 8])
 }
 
-fn decimal(details: &FlatTable<'_>) -> Checked<Layout> {
+fn decimal(details: &FlatTable<'_>) -> CheckResult<Layout> {
     let (precision, scale) = (details.int(0, 0)?, details.int(1, 0)?);
     ensure(
         details.int(2, 128)? == 128 && (1..=38).contains(&precision) && (-38..=38).contains(&scale),
@@ -104,7 +104,7 @@ fn decimal(details: &FlatTable<'_>) -> Checked<Layout> {
     Ok(Layout::Fixed(16))
 }
 
-fn time(details: &FlatTable<'_>) -> Checked<Layout> {
+fn time(details: &FlatTable<'_>) -> CheckResult<Layout> {
     match (details.short(0, 1)?, details.int(1, 32)?) {
         (0 | 1, 32) => Ok(Layout::Fixed(4)),
         (2 | 3, 64) => Ok(Layout::Fixed(8)),
@@ -112,7 +112,7 @@ fn time(details: &FlatTable<'_>) -> Checked<Layout> {
     }
 }
 
-fn timestamp(details: &FlatTable<'_>) -> Checked<Layout> {
+fn timestamp(details: &FlatTable<'_>) -> CheckResult<Layout> {
     let zone = details.text(1)?.unwrap_or_default();
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+-_/:".contains(&byte);
     ensure(zone.len() <= ZONE && zone.bytes().all(plain), "the time zone of a column is invalid")?;

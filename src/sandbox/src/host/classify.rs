@@ -35,14 +35,14 @@ pub(super) struct WorkerEnd {
     /// The kernel has killed a process for its memory.
     pub(super) starved: bool,
     /// It may have read the job.
-    pub(super) has_begun: bool,
+    pub(super) has_started: bool,
 }
 
 /// The fault for this end.
 pub(super) fn classify(stop: StopReason, manner: &WorkerEnd, limits: &SandboxLimits) -> GuestFault {
     let is_late = matches!(stop, StopReason::Late(_));
     let mut fault = reason(stop, manner, limits);
-    if !manner.has_begun && (is_late || fault.kind == GuestFaultKind::TimeLimit) {
+    if !manner.has_started && (is_late || fault.kind == GuestFaultKind::TimeLimit) {
         // A worker that cannot start is not the job's fault.
         fault.kind = GuestFaultKind::Unavailable;
         if !is_late {
@@ -54,7 +54,7 @@ pub(super) fn classify(stop: StopReason, manner: &WorkerEnd, limits: &SandboxLim
 
 fn reason(stop: StopReason, manner: &WorkerEnd, limits: &SandboxLimits) -> GuestFault {
     let (kind, message) = match stop {
-        StopReason::Late(limit) if manner.has_begun => (
+        StopReason::Late(limit) if manner.has_started => (
             GuestFaultKind::TimeLimit,
             format!("the previous run continued for more than {limit:?}"),
         ),
@@ -85,7 +85,10 @@ fn reason(stop: StopReason, manner: &WorkerEnd, limits: &SandboxLimits) -> Guest
     GuestFault::new(kind, message)
 }
 
-fn gone(&WorkerEnd { end, starved, has_begun }: &WorkerEnd, limits: &SandboxLimits) -> GuestFault {
+fn gone(
+    &WorkerEnd { end, starved, has_started }: &WorkerEnd,
+    limits: &SandboxLimits,
+) -> GuestFault {
     let Some(end) = end else {
         return GuestFault::new(GuestFaultKind::Crashed, "the worker ended for an unknown reason");
     };
@@ -112,7 +115,7 @@ fn gone(&WorkerEnd { end, starved, has_begun }: &WorkerEnd, limits: &SandboxLimi
         (Some(signal), _) => {
             (GuestFaultKind::Crashed, format!("the worker was killed by signal: {signal}"))
         }
-        (None, Some(UNSEALED)) if !has_begun => {
+        (None, Some(UNSEALED)) if !has_started => {
             (GuestFaultKind::Unavailable, "the worker could not be sealed".to_owned())
         }
         (None, code) => (

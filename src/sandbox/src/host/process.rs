@@ -245,7 +245,7 @@ impl Sandbox for ProcessEngine {
             blame_closing(&self.closed, &mut outcome);
             if let Some(fault) = &mut outcome.error
                 && fault.kind == GuestFaultKind::Crashed
-                && !worker.has_begun
+                && !worker.has_started
             {
                 // All spares may have died with their zygote.
                 deaths += 1;
@@ -319,7 +319,7 @@ impl Session for WorkerSession {
             );
         };
         let terms = JobTerms { limits: &self.limits, ready: self.ready, halt, lives_on: true };
-        if worker.has_begun {
+        if worker.has_started {
             worker.resume();
         }
         let mut outcome = run(worker, job, host, &terms);

@@ -11,7 +11,7 @@ use antiphon_runtime::sandbox::{
     StopCheck,
 };
 
-use super::attached::ReceivedAttachments;
+use super::attachments::ReceivedAttachments;
 use super::calls::{self, PendingHostCalls};
 use super::classify::{StopReason, WorkerEnd, classify};
 use super::job_message::job_frames;
@@ -83,7 +83,7 @@ pub(super) fn run(
     // A worker that was ready before can only be delayed by the last job's code, which has its
     // own limits.
     let ready = terms.ready.0;
-    let ready_limit = if worker.has_begun { ready.min(terms.limits.wall) } else { ready };
+    let ready_limit = if worker.has_started { ready.min(terms.limits.wall) } else { ready };
     let mut watch = Supervisor {
         calls: PendingHostCalls::new(host, &job.functions, terms.limits.host_calls, &budget),
         worker,
@@ -106,7 +106,7 @@ pub(super) fn run(
 impl Supervisor<'_> {
     /// Starts the clock of the job.
     fn begin(&mut self) {
-        self.worker.has_begun = true;
+        self.worker.has_started = true;
         self.phase = JobPhase::Running;
         self.started = Instant::now();
     }
@@ -216,7 +216,7 @@ impl Supervisor<'_> {
     /// rest can only be its job.
     fn left_unread(&mut self) {
         if self.calls.made == 0 {
-            self.worker.has_begun = false;
+            self.worker.has_started = false;
         }
     }
 
@@ -338,7 +338,7 @@ impl Supervisor<'_> {
         self.stdout.drain(self.worker.stdout.as_fd());
         self.stderr.drain(self.worker.stderr.as_fd());
         let starved = matches!(ended, Err(StopReason::Gone)) && self.worker.ran_out_of_memory();
-        let manner = WorkerEnd { end, starved, has_begun: self.worker.has_begun };
+        let manner = WorkerEnd { end, starved, has_started: self.worker.has_started };
         let mut outcome = ended.unwrap_or_else(|stop| JobOutcome {
             error: Some(classify(stop, &manner, self.terms.limits)),
             ..JobOutcome::default()

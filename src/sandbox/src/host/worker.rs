@@ -34,7 +34,7 @@ pub(super) struct Worker {
     end: Option<ProcessEnd>,
     pub(super) parser: FrameParser,
     /// Whether it may have read a job; a worker that has not knows nothing about it.
-    pub(super) has_begun: bool,
+    pub(super) has_started: bool,
     /// Its zygote, which must live as long as the worker.
     pub(super) parent: Option<Arc<ZygoteProcess>>,
 }
@@ -72,7 +72,7 @@ impl Worker {
             name,
             end: None,
             parser: FrameParser::new(),
-            has_begun: false,
+            has_started: false,
             parent: None,
         })
     }

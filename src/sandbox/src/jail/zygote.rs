@@ -8,7 +8,7 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
-use super::granted::{granted, sites};
+use super::interpreter_files::{granted, sites};
 use super::seal::{CHANNEL, JailSettings, PendingLock, WorkerStreams, lock, seal};
 use super::{JailFault, SCRATCH, Step, canary, root};
 use crate::spec::{JailLayer, JailPlan, JailReport};

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use antiphon_core::Fault;
 use antiphon_runtime::Clock;
 
-use super::cached::{CachedThread, PendingWrite};
+use super::cached_thread::{CachedThread, PendingWrite};
 use super::{CacheClient, LangGraphThread, Mutation, WriteTurn};
 use crate::sealed_store::SealedStore;
 

@@ -4,7 +4,7 @@
 use antiphon_core::Fault;
 use antiphon_runtime::store::EntryRange;
 
-use super::cached::{CachedThread, PendingWrite};
+use super::cached_thread::{CachedThread, PendingWrite};
 use super::{
     CacheClient, CheckpointKeys, LangGraphThread, OWNER, ThreadCache, WriteTurn, copied,
     remove_checkpoints,

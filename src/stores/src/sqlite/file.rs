@@ -54,8 +54,8 @@ impl SqliteFile {
     /// Begins a transaction that can write, as soon as no other process has one.
     pub(super) fn begin(&mut self) -> Result<Transaction<'_>, Fault> {
         self.file_identity.check()?;
-        let started = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
-        started.map_err(|error| fault::of(&error))
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
+        transaction.map_err(|error| fault::of(&error))
     }
 
     /// Runs `work` in such a transaction; `None` if it would have to wait.
@@ -67,10 +67,10 @@ impl SqliteFile {
         if self.connection.busy_timeout(Duration::ZERO).is_err() {
             return Ok(None);
         }
-        let started = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
-        let done = started.ok().map(work);
-        let restored = self.connection.busy_timeout(schema::BUSY_TIMEOUT);
-        restored.map(|()| done).map_err(|error| fault::of(&error))
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
+        let done = transaction.ok().map(work);
+        let reset = self.connection.busy_timeout(schema::BUSY_TIMEOUT);
+        reset.map(|()| done).map_err(|error| fault::of(&error))
     }
 
     /// The backlog of the write-ahead log.

@@ -12,7 +12,7 @@ use super::plan::{ExecutionPlan, TaskError, TaskStatus};
 use super::source::SearchSource;
 use super::state::{FinalResponse, SearchOutcome, State};
 use crate::result::Outcome;
-use crate::system::{Conclusion, Finished, System};
+use crate::system::{Conclusion, FinishedRun, System};
 
 /// Characters of the answer that a summary has.
 const SUMMARY: usize = 500;
@@ -87,8 +87,8 @@ pub struct FailedTask {
 }
 
 /// Makes the output of a run that has come to rest.
-pub(super) fn conclude(finished: &mut Finished<'_, AgenticSearch>) -> Conclusion<SearchAnswer> {
-    let Finished { state, ending, fault, .. } = finished;
+pub(super) fn conclude(finished: &mut FinishedRun<'_, AgenticSearch>) -> Conclusion<SearchAnswer> {
+    let FinishedRun { state, ending, fault, .. } = finished;
     let outcome = ending.outcome().unwrap_or_else(|| AgenticSearch::completed_outcome(state));
     let reason = state.error_message.clone().filter(|_| outcome == Outcome::NoAnswer);
     let error: Option<Fault> = fault

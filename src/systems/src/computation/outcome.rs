@@ -10,7 +10,7 @@ use super::input_table::{self, InputTable};
 use super::sandbox_output::SandboxOutput;
 use super::value_text::plain_answer;
 use crate::result::Outcome;
-use crate::system::{Conclusion, Finished, System};
+use crate::system::{Conclusion, FinishedRun, System};
 
 /// One piece of code, and what went wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,8 +71,8 @@ pub struct Answer {
 }
 
 /// Makes the output of a run that has come to rest.
-pub(super) fn conclude(finished: &mut Finished<'_, Computation>) -> Conclusion<Answer> {
-    let Finished { state, ending, fault, run, .. } = finished;
+pub(super) fn conclude(finished: &mut FinishedRun<'_, Computation>) -> Conclusion<Answer> {
+    let FinishedRun { state, ending, fault, run, .. } = finished;
     let outcome = ending.outcome().unwrap_or_else(|| Computation::completed_outcome(state));
     let has_computed = state.has_computed();
     let reason = state.no_answer().filter(|_| outcome == Outcome::NoAnswer);

@@ -28,7 +28,7 @@ use crate::role::RoleImplementation;
 use crate::runner::SystemRunner;
 use crate::session::Session;
 
-/// The roles of the computation with those of the analyst that play them, and their prompts.
+/// The roles of the computation with the roles of the analyst that fill them, and their prompts.
 const ROLES: [(&str, &str); 2] = [("planner", "coder"), ("summariser", "summariser")];
 /// What code assigns rows to, and its result.
 const OUTPUTS: [&str; 2] = ["table", "result"];
@@ -107,19 +107,19 @@ async fn run(
 fn resources(cx: &NodeContext<DataAnalyst>) -> Result<SystemResourcesBuilder, Fault> {
     let own = &cx.system().resources;
     let mut resources = SystemResourcesBuilder::new().sandbox(own.require_sandbox()?);
-    for (role, played_by) in ROLES {
-        let implementation = match own.roles.implementation(played_by)?.clone() {
+    for (role, filled_by) in ROLES {
+        let implementation = match own.roles.implementation(filled_by)?.clone() {
             RoleImplementation::Model(mut model) => {
                 let reporter = cx.call.reporter.clone();
                 let tallied = cx.scope.requests.before(model.model);
-                model.model = Arc::new(CountedModel { model: tallied, reporter, role: played_by });
+                model.model = Arc::new(CountedModel { model: tallied, reporter, role: filled_by });
                 RoleImplementation::Model(model)
             }
             code @ RoleImplementation::Code(_) => code,
         };
         resources = resources.role(role, implementation);
         for tier in [ModelTier::Small, ModelTier::Large] {
-            let text = own.prompts.text(played_by, tier)?.into_owned();
+            let text = own.prompts.text(filled_by, tier)?.into_owned();
             resources = resources.prompt(&format!("{role}.{}", tier.as_str()), text);
         }
     }

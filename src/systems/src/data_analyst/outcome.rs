@@ -13,7 +13,7 @@ use super::state::State;
 use super::tabular::TabularResult;
 use super::trace_event::TraceEvent;
 use crate::result::Outcome;
-use crate::system::{Conclusion, Finished, RunEnding, System};
+use crate::system::{Conclusion, FinishedRun, RunEnding, System};
 
 /// What a data analyst returns beside what all systems do.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -47,9 +47,9 @@ pub(super) fn completed(state: &State) -> Outcome {
 
 /// Makes the output of a run that has come to rest.
 pub(super) fn conclude(
-    finished: &mut Finished<'_, DataAnalyst>,
+    finished: &mut FinishedRun<'_, DataAnalyst>,
 ) -> Conclusion<OrchestratorResponse> {
-    let Finished { state, ending, fault, run, .. } = finished;
+    let FinishedRun { state, ending, fault, run, .. } = finished;
     let outcome = ending.outcome().unwrap_or_else(|| DataAnalyst::completed_outcome(state));
     let request: &AgentRequest = &run.input;
     let results = results(state, *ending);

@@ -19,7 +19,7 @@ use super::lookup::seconds;
 use super::next_node::NextNode;
 use super::source::{CrawlStatus, ResearchSource, SourceRegistry, canonical};
 use super::state::{ResearchOutcome, State};
-use super::structured::{compiled, fitted};
+use super::structured_report::{compiled, fitted};
 use super::synthesis::SYNTHESIS_FAILED;
 use super::tools::{found_pages, read_text, search_arguments};
 use super::topic::plan_topics;

@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Json};
 use super::classification::{Depth, QueryMode};
 use super::deadline::TimePlan;
 use super::partial::replaced;
-use super::structured::compiled;
+use super::structured_report::compiled;
 use crate::config::{at_least_one, check_temperature, invalid, read, seconds};
 use crate::system::SystemConfig;
 

@@ -14,7 +14,7 @@ use super::plan::{PlanDraft, ResearchPlan};
 use super::prompt::{agent_started, brief, conversation, is_copied, question_inputs};
 use super::source::SourceRegistry;
 use super::state::{ClarificationRound, ResearchError, ResearchOutcome, State};
-use super::unfinished::UnfinishedReport;
+use super::unfinished_report::UnfinishedReport;
 use crate::builder::RoleNode;
 use crate::node::{NodeContext, NodeExit};
 use crate::patch::Patch;

@@ -17,10 +17,10 @@ use super::reflection::ReflectionResult;
 use super::source::ResearchSource;
 use super::state::{Observation, ResearchError, ResearchOutcome, State};
 use super::synthesis::{BREAKS_OFF, SYNTHESIS_FAILED};
-use super::unfinished::UnfinishedReport;
+use super::unfinished_report::UnfinishedReport;
 use crate::citation::CitesSources;
 use crate::result::Outcome;
-use crate::system::{Conclusion, Finished, RunEnding, System, SystemNote};
+use crate::system::{Conclusion, FinishedRun, RunEnding, System, SystemNote};
 
 /// The code of a report that the store did not take.
 const PERSISTENCE_FAILED: &str = "PERSISTENCE_FAILED";
@@ -87,9 +87,9 @@ pub(super) const fn completed(state: &State) -> Outcome {
 }
 
 /// Makes the output of a run that has come to rest.
-pub(super) fn conclude(finished: &mut Finished<'_, DeepResearch>) -> Conclusion<ResearchReport> {
+pub(super) fn conclude(finished: &mut FinishedRun<'_, DeepResearch>) -> Conclusion<ResearchReport> {
     let unstored = finished.storage_fault.filter(|_| finished.state.completed_at.is_some());
-    let Finished { state, ending, fault, run, .. } = finished;
+    let FinishedRun { state, ending, fault, run, .. } = finished;
     if !matches!(ending, RunEnding::Completed | RunEnding::Paused) {
         keep_unfinished(state, &run.data.draft);
     }

@@ -11,7 +11,7 @@ use super::prompt::{
 };
 use super::request::{HistoryMessage, MessageRole};
 use super::state::{ResearchOutcome, State};
-use super::unfinished::UnfinishedReport;
+use super::unfinished_report::UnfinishedReport;
 use super::{DeepResearch, citing};
 use crate::builder::RoleNode;
 use crate::citation::CitesSources;

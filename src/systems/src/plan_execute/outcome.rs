@@ -10,7 +10,7 @@ use super::record::{AttemptRecord, ContextEntry, ErrorSummary, ReplanRecord};
 use super::state::{AnswerSource, State, TaskStatus};
 use super::working_context::CurrentWorkingContext;
 use crate::result::Outcome;
-use crate::system::{Conclusion, Finished, System};
+use crate::system::{Conclusion, FinishedRun, System};
 
 /// What a task returns beside what all systems do.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -65,8 +65,8 @@ pub(super) fn completed(state: &State) -> Outcome {
 }
 
 /// Makes the output of a run that has come to rest.
-pub(super) fn conclude(finished: &mut Finished<'_, PlanExecute>) -> Conclusion<TaskOutput> {
-    let Finished { state, ending, fault, .. } = finished;
+pub(super) fn conclude(finished: &mut FinishedRun<'_, PlanExecute>) -> Conclusion<TaskOutput> {
+    let FinishedRun { state, ending, fault, .. } = finished;
     let outcome = ending.outcome().unwrap_or_else(|| PlanExecute::completed_outcome(state));
     let success = outcome == Outcome::Answered;
     let reason = state.error_summary.as_ref().map(|summary| summary.reason.clone());

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::ReviewLoop;
 use super::state::Retries;
 use crate::result::Outcome;
-use crate::system::{Conclusion, Finished, System};
+use crate::system::{Conclusion, FinishedRun, System};
 
 /// Both texts of an answer to a question that was given up.
 pub const FAILURE_TEXT: &str = "The question could not be answered.";
@@ -28,8 +28,8 @@ pub struct Answer {
 }
 
 /// Makes the output of a run that has come to rest.
-pub(super) fn conclude(finished: &mut Finished<'_, ReviewLoop>) -> Conclusion<Answer> {
-    let Finished { state, ending, fault, .. } = finished;
+pub(super) fn conclude(finished: &mut FinishedRun<'_, ReviewLoop>) -> Conclusion<Answer> {
+    let FinishedRun { state, ending, fault, .. } = finished;
     if let Some(fault) = fault.take() {
         state.error = Some(fault);
     }

@@ -56,13 +56,13 @@ async fn a_person_approves_changes_or_refuses_a_call() {
 async fn a_planner_asks_a_person_once_what_a_question_means() {
     let stories = says("stories", "12");
     let asks = || json!({"tasks": [], "question": "Which river?"});
-    let stage = |settings: &Json| {
+    let scene_with = |settings: &Json| {
         Scene::new(settings)
             .tool(&stories)
             .planner([asks(), plan(&[task("stories", "the Rhône")])])
             .synthesiser([answer("<p>12.</p>")])
     };
-    let mut scene = stage(&json!({"clarify": true}));
+    let mut scene = scene_with(&json!({"clarify": true}));
     let (system, model) = scene.system();
     let paused = system.ask("How long is it?", scene.session()).await.unwrap();
     assert_eq!((paused.outcome, paused.questions.len()), (Outcome::Paused, 1));
@@ -86,7 +86,7 @@ async fn a_planner_asks_a_person_once_what_a_question_means() {
     }
 
     // Without the setting nobody is asked, and the question is looked up.
-    let mut scene = stage(&json!({}));
+    let mut scene = scene_with(&json!({}));
     let (system, model) = scene.system();
     let result = system.ask("How long is it?", scene.session()).await.unwrap();
     assert_eq!((result.outcome, model.requests().len()), (Outcome::Answered, 2));

@@ -47,7 +47,7 @@ async fn a_question_makes_two_requests_in_every_path() {
         for (second, words) in
             odd_replies().into_iter().chain([answer("<p>a</p>").into()]).enumerate()
         {
-            let played = Scene::new(&json!({}))
+            let run = Scene::new(&json!({}))
                 .tool(&says("stories", "12 stories"))
                 .tool(&fails("broken"))
                 .planner([reply.clone(), "a second reply".into()])
@@ -55,12 +55,12 @@ async fn a_question_makes_two_requests_in_every_path() {
                 .ask("How many?")
                 .await;
             let asked: Vec<String> =
-                played.model.requests().iter().map(|one| one.tags["role"].clone()).collect();
+                run.model.requests().iter().map(|one| one.tags["role"].clone()).collect();
             assert_eq!(asked, ["planner", "synthesiser"], "{number}, {second}");
-            assert_eq!(played.result.spent.model_calls, 2, "{number}, {second}");
-            let offered = played.model.requests().iter().map(|one| one.tools.len()).sum::<usize>();
+            assert_eq!(run.result.spent.model_calls, 2, "{number}, {second}");
+            let offered = run.model.requests().iter().map(|one| one.tools.len()).sum::<usize>();
             assert_eq!(offered, 0, "no tool is offered that a model could call");
-            assert!(!played.html().is_empty(), "there is something to show: {number}, {second}");
+            assert!(!run.html().is_empty(), "there is something to show: {number}, {second}");
         }
     }
 }

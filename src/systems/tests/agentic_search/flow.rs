@@ -15,16 +15,16 @@ use crate::scene::{FakeTool, Scene, answer, fails, plan, says, task};
 #[tokio::test]
 async fn two_tasks_take_two_requests_and_two_calls_and_tell_their_steps_in_order() {
     let (stories, notes) = (says("stories", "12 stories"), says("notes", "5 notes"));
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&stories)
         .tool(&notes)
         .planner([plan(&[task("stories", "upstream"), task("notes", "upstream tag")])])
         .synthesiser([answer("<p>There are <strong>12</strong> and 5.</p>")])
         .ask("How many stories have upstream?")
         .await;
-    assert_eq!(played.spent(), (2, 2));
-    let output = &played.result.output;
-    assert_eq!(played.result.outcome, Outcome::Answered);
+    assert_eq!(run.spent(), (2, 2));
+    let output = &run.result.output;
+    assert_eq!(run.result.outcome, Outcome::Answered);
     assert_eq!(output.search_outcome, SearchOutcome::Answered);
     assert_eq!(output.html, "<p>There are <strong>12</strong> and 5.</p>");
     assert_eq!(output.answer, "There are **12** and 5.");
@@ -56,32 +56,32 @@ async fn two_tasks_take_two_requests_and_two_calls_and_tell_their_steps_in_order
 async fn five_tasks_take_two_requests_too() {
     let stories = says("stories", "12 stories");
     let tasks: Vec<_> = (0..5).map(|number| task("stories", &format!("part {number}"))).collect();
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&stories)
         .planner([plan(&tasks)])
         .synthesiser([answer("<p>Many.</p>")])
         .ask("How many?")
         .await;
-    assert_eq!(played.spent(), (2, 5));
-    assert_eq!(played.result.state.current_task_index, 5);
+    assert_eq!(run.spent(), (2, 5));
+    assert_eq!(run.result.state.current_task_index, 5);
 }
 
 /// AS-08 of `docs/systems/agentic-search.md`.
 #[tokio::test]
 async fn a_task_that_fails_is_told_and_the_others_are_answered_from() {
     let (broken, notes) = (fails("stories"), says("notes", "5 notes"));
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&broken)
         .tool(&notes)
         .planner([plan(&[task("stories", "upstream"), task("notes", "upstream")])])
         .synthesiser([answer("<p>At least 5.</p>")])
         .ask("How many?")
         .await;
-    let states: Vec<TaskStatus> = played.tasks().iter().map(|task| task.status).collect();
+    let states: Vec<TaskStatus> = run.tasks().iter().map(|task| task.status).collect();
     assert_eq!(states, [TaskStatus::Failed, TaskStatus::Completed]);
-    assert_eq!(played.result.output.search_outcome, SearchOutcome::AnsweredPartial);
-    assert_eq!(played.result.outcome, Outcome::Answered);
-    let prompt = played.read_by("synthesiser");
+    assert_eq!(run.result.output.search_outcome, SearchOutcome::AnsweredPartial);
+    assert_eq!(run.result.outcome, Outcome::Answered);
+    let prompt = run.read_by("synthesiser");
     assert!(prompt.contains("<failed_task number=\"1\">"), "{prompt}");
     assert!(prompt.contains("the index is closed"), "{prompt}");
 }
@@ -92,7 +92,7 @@ async fn a_tool_that_asks_a_person_fails_its_task_alone() {
     let elsewhere = Arc::new(FakeTool::search("elsewhere", |_| {
         Err(Fault::new(FaultCode::ThreadBusy, "another run holds the thread"))
     }));
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&asking)
         .tool(&elsewhere)
         .tool(&says("notes", "5 notes"))
@@ -100,36 +100,36 @@ async fn a_tool_that_asks_a_person_fails_its_task_alone() {
         .synthesiser([answer("<p>At least 5.</p>")])
         .ask("How many?")
         .await;
-    let messages: Vec<Option<&str>> = played
+    let messages: Vec<Option<&str>> = run
         .tasks()
         .iter()
         .map(|task| task.error.as_ref().map(|error| error.message.as_str()))
         .collect();
     let asked = "a tool cannot ask a person where no team or graph calls it: asking";
     assert_eq!(messages, [Some(asked), Some("another run holds the thread"), None]);
-    assert_eq!(played.result.output.search_outcome, SearchOutcome::AnsweredPartial);
-    assert_eq!(played.spent(), (2, 3));
+    assert_eq!(run.result.output.search_outcome, SearchOutcome::AnsweredPartial);
+    assert_eq!(run.spent(), (2, 3));
 }
 
 /// AS-10 of `docs/systems/agentic-search.md`.
 #[tokio::test]
 async fn an_answer_is_asked_for_when_all_tasks_fail() {
     let broken = fails("stories");
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&broken)
         .planner([plan(&[task("stories", "a"), task("stories", "b")])])
         .synthesiser([answer("<p>Nothing could be found.</p>")])
         .ask("How many?")
         .await;
-    assert_eq!(played.spent(), (2, 2));
-    let output = &played.result.output;
+    assert_eq!(run.spent(), (2, 2));
+    let output = &run.result.output;
     assert_eq!(output.error_message.as_deref(), Some("all tasks have failed"));
-    assert_eq!(played.result.reason.as_deref(), Some("all tasks have failed"));
+    assert_eq!(run.result.reason.as_deref(), Some("all tasks have failed"));
     assert_eq!(output.search_outcome, SearchOutcome::FallbackHtml);
-    assert_eq!((played.result.outcome, &*output.answer), (Outcome::NoAnswer, ""));
+    assert_eq!((run.result.outcome, &*output.answer), (Outcome::NoAnswer, ""));
     assert!(output.html.ends_with("<p>Nothing could be found.</p>"), "{}", output.html);
     assert!(output.html.contains("no source supports what follows"), "{}", output.html);
-    let [turn] = &*played.result.state.conversation_history else { panic!("one turn") };
+    let [turn] = &*run.result.state.conversation_history else { panic!("one turn") };
     assert!(turn.response.contains("no source supports what follows"), "{}", turn.response);
 }
 
@@ -179,25 +179,25 @@ async fn without_a_tool_no_model_is_asked() {
         (Scene::new(&json!({})).tool(&stories), enabled),
         (Scene::new(&json!({})), SearchInput::from("What is <b>?")),
     ] {
-        let played = scene.ask(input).await;
-        assert_eq!(played.spent(), (0, 0));
-        assert_eq!(played.result.outcome, Outcome::NoAnswer);
-        assert_eq!(played.result.output.search_outcome, SearchOutcome::NoTools);
-        assert!(played.html().contains("What is &lt;b&gt;?"), "{}", played.html());
-        assert_eq!(played.result.output.answer, "");
-        assert!(played.result.reason.is_some());
-        assert_eq!(played.result.state.conversation_history, [], "it is no turn");
+        let run = scene.ask(input).await;
+        assert_eq!(run.spent(), (0, 0));
+        assert_eq!(run.result.outcome, Outcome::NoAnswer);
+        assert_eq!(run.result.output.search_outcome, SearchOutcome::NoTools);
+        assert!(run.html().contains("What is &lt;b&gt;?"), "{}", run.html());
+        assert_eq!(run.result.output.answer, "");
+        assert!(run.result.reason.is_some());
+        assert_eq!(run.result.state.conversation_history, [], "it is no turn");
     }
 }
 
 #[tokio::test]
 async fn a_model_may_answer_without_tools_where_that_is_wanted() {
-    let played = Scene::new(&json!({"on_no_tools": "model"}))
+    let run = Scene::new(&json!({"on_no_tools": "model"}))
         .synthesiser([answer("<p>Hello.</p>")])
         .ask("Hello?")
         .await;
-    assert_eq!(played.spent(), (1, 0));
-    assert_eq!(played.result.output.answer, "Hello.");
+    assert_eq!(run.spent(), (1, 0));
+    assert_eq!(run.result.output.answer, "Hello.");
 }
 
 #[tokio::test]
@@ -207,7 +207,7 @@ async fn only_enabled_tools_are_planned_with_and_unknown_names_are_told() {
         enabled_tools: vec!["notes".to_owned(), "pages".to_owned()],
         ..SearchInput::from("How many?")
     };
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&stories)
         .tool(&notes)
         .planner([plan(&[task("stories", "a"), task("notes", "b")])])
@@ -215,12 +215,12 @@ async fn only_enabled_tools_are_planned_with_and_unknown_names_are_told() {
         .ask(input)
         .await;
     assert_eq!(
-        played.notes("tools_discovered"),
+        run.notes("tools_discovered"),
         [json!({"count": 1, "names": ["notes"], "unknown_enabled": ["pages"]})]
     );
-    assert!(!played.read_by("planner").contains("Searches stories."));
+    assert!(!run.read_by("planner").contains("Searches stories."));
     assert_eq!(stories.calls().len(), 0);
-    assert_eq!(played.tasks().len(), 1);
+    assert_eq!(run.tasks().len(), 1);
 }
 
 #[tokio::test]

@@ -1,6 +1,9 @@
 //! The agentic search: plans, waves of tasks, answers, conversations.
 
-#![expect(clippy::unwrap_used, reason = "clippy does not see that the stage is only set in tests")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "clippy does not see that these modules are compiled only for tests"
+)]
 
 mod approvals;
 #[path = "../shared/conversation_snapshot.rs"]

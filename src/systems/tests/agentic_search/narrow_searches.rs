@@ -7,7 +7,7 @@ use antiphon_core::budget::Limits;
 use antiphon_systems::Session;
 use serde_json::{Value as Json, json};
 
-use crate::scene::{FakeTool, Played, Scene, answer, in_time, plan};
+use crate::scene::{FakeTool, Scene, ScriptedRun, answer, in_time, plan};
 
 /// A search in documents that finds something only without a path.
 fn documents() -> FakeTool {
@@ -33,7 +33,7 @@ fn narrow(query: &str) -> Json {
     json!({"tool_name": "search_documents", "tool_arguments": arguments})
 }
 
-async fn searched(tool: &Arc<FakeTool>, tasks: &[Json]) -> Played {
+async fn searched(tool: &Arc<FakeTool>, tasks: &[Json]) -> ScriptedRun {
     Scene::new(&json!({}))
         .tool(tool)
         .planner([plan(tasks)])
@@ -46,19 +46,19 @@ async fn searched(tool: &Arc<FakeTool>, tasks: &[Json]) -> Played {
 #[tokio::test]
 async fn a_search_that_finds_nothing_is_repeated_once_without_its_filters() {
     let tool = Arc::new(documents());
-    let played = searched(&tool, &[narrow("tea")]).await;
+    let run = searched(&tool, &[narrow("tea")]).await;
     let wide = json!({"query": "tea", "limit": 1, "path": null});
     assert_eq!(tool.calls().len(), 2);
     assert_eq!(tool.calls()[1], wide);
-    assert_eq!(played.spent(), (2, 2), "the repeated call counts");
-    let task = &played.tasks()[0];
+    assert_eq!(run.spent(), (2, 2), "the repeated call counts");
+    let task = &run.tasks()[0];
     assert_eq!(task.tool_arguments, wide);
     assert_eq!(Json::Object(task.left_out.clone()), json!({"path": "src/main"}));
     let repeated = json!({"task_number": 1, "tool": "search_documents", "arguments": wide});
-    assert_eq!(played.notes("search_repeated"), [repeated]);
-    let prompt = played.read_by("synthesiser");
+    assert_eq!(run.notes("search_repeated"), [repeated]);
+    let prompt = run.read_by("synthesiser");
     assert!(prompt.contains("without {\"path\":\"src/main\"}"), "{prompt}");
-    assert_eq!(played.result.output.answer, "Two minutes.");
+    assert_eq!(run.result.output.answer, "Two minutes.");
 }
 
 #[tokio::test]
@@ -74,9 +74,9 @@ async fn only_searches_that_read_and_are_narrow_are_repeated() {
     nothing.spec = documents().spec;
     let nothing = Arc::new(nothing);
     assert_eq!(searched(&nothing, &[wide]).await.spent(), (2, 1));
-    let played = searched(&nothing, &[narrow("tea")]).await;
-    assert_eq!(played.spent(), (2, 2), "once, whatever it finds");
-    assert_eq!(played.tasks()[0].tool_arguments["path"], "src/main", "the first result counts");
+    let run = searched(&nothing, &[narrow("tea")]).await;
+    assert_eq!(run.spent(), (2, 2), "once, whatever it finds");
+    assert_eq!(run.tasks()[0].tool_arguments["path"], "src/main", "the first result counts");
 }
 
 #[tokio::test]
@@ -98,11 +98,11 @@ async fn a_spent_budget_of_calls_leaves_the_first_result() {
 async fn an_equal_search_of_a_later_plan_is_known_as_it_was_planned() {
     let tool = Arc::new(documents());
     let insufficient = json!({"response_content": "<p>A part.</p>", "sufficient": false});
-    let played = Scene::new(&json!({"max_turn_iterations": 2}))
+    let run = Scene::new(&json!({"max_turn_iterations": 2}))
         .tool(&tool)
         .planner([plan(&[narrow("tea")]), plan(&[narrow("tea")])])
         .synthesiser([insufficient])
         .ask("How long?")
         .await;
-    assert_eq!((played.spent(), &*played.result.output.answer), ((3, 2), "A part."));
+    assert_eq!((run.spent(), &*run.result.output.answer), ((3, 2), "A part."));
 }

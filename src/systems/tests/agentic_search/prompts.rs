@@ -39,15 +39,15 @@ async fn both_roles_see_what_is_written_down() {
             "next": {"$ref": "#/$defs/Hit"},
         }}},
     }));
-    let played = Scene::new(&json!({"guidance": "Times are in minutes."}))
+    let run = Scene::new(&json!({"guidance": "Times are in minutes."}))
         .tool(&Arc::new(search))
         .tool(&fails("pages"))
         .planner([plan(&[task("search_documents", "green tea"), task("pages", "tea")])])
         .synthesiser([answer("<p>Two minutes.</p>")])
         .ask("How long does green tea steep?")
         .await;
-    compare_conversation("agentic_search", "planner.txt", &[played.request("planner")]);
-    compare_conversation("agentic_search", "synthesiser.txt", &[played.request("synthesiser")]);
+    compare_conversation("agentic_search", "planner.txt", &[run.request("planner")]);
+    compare_conversation("agentic_search", "synthesiser.txt", &[run.request("synthesiser")]);
 }
 
 #[tokio::test]
@@ -59,15 +59,15 @@ async fn many_tools_are_shown_shortly_and_the_fitting_ones_first() {
         tool.spec.description = format!("Knows {topic}. {}", "It is long. ".repeat(40));
         scene = scene.tool(&Arc::new(tool));
     }
-    let played = scene
+    let run = scene
         .planner([plan(&[task("tool_33", "tea")])])
         .synthesiser([answer("<p>12</p>")])
         .ask("What of green tea?")
         .await;
-    let prompt = played.read_by("planner");
+    let prompt = run.read_by("planner");
     assert!(prompt.contains("Knows green tea."), "{prompt}");
     assert!(prompt.chars().count() < 3_500, "{}", prompt.len());
-    assert_eq!(played.spent(), (2, 1));
+    assert_eq!(run.spent(), (2, 1));
 }
 
 #[test]

@@ -92,14 +92,14 @@ async fn a_reference_may_name_the_tool_that_exactly_one_earlier_task_calls() {
 
 /// Why the last task of a plan fails.
 async fn refused(tasks: &[Json]) -> TaskError {
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&says("first", "a"))
         .tool(&says("second", "b"))
         .planner([plan(tasks)])
         .synthesiser([answer("<p>a</p>")])
         .ask("What?")
         .await;
-    played.tasks().last().unwrap().error.clone().unwrap()
+    run.tasks().last().unwrap().error.clone().unwrap()
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn an_optional_argument_whose_reference_leads_nowhere_is_left_out() {
     ] {
         let arguments = json!({"query": "{{task_1.results.0.path}}", "start": start});
         let reads = json!({"tool_name": "read", "tool_arguments": arguments});
-        let played = Scene::new(&json!({}))
+        let run = Scene::new(&json!({}))
             .tool(&search)
             .tool(&read)
             .planner([plan(&[task("search", "tea"), reads])])
@@ -194,6 +194,6 @@ async fn an_optional_argument_whose_reference_leads_nowhere_is_left_out() {
             .ask("How long?")
             .await;
         assert_eq!(read.calls().pop(), Some(sent.clone()), "{start}");
-        assert_eq!(played.spent(), (2, 2));
+        assert_eq!(run.spent(), (2, 2));
     }
 }

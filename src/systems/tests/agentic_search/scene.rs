@@ -1,4 +1,4 @@
-//! The stage: a script for each role, and tools that note what they are asked.
+//! What the tests share: a script for each role, and tools that note what they are asked.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -97,7 +97,7 @@ pub(crate) struct Scene {
 }
 
 /// What came of it.
-pub(crate) struct Played {
+pub(crate) struct ScriptedRun {
     pub(crate) result: SystemResult<SearchAnswer, State>,
     pub(crate) model: Arc<ScriptedModel>,
 }
@@ -155,11 +155,11 @@ impl Scene {
     }
 
     /// Asks, and moves the time whenever nothing else can go on.
-    pub(crate) async fn ask(mut self, input: impl Into<SearchInput>) -> Played {
+    pub(crate) async fn ask(mut self, input: impl Into<SearchInput>) -> ScriptedRun {
         let (system, model) = self.system();
         let asked = system.ask(input, self.session());
         let result = in_time(&self.clock, asked).await.unwrap();
-        Played { result, model }
+        ScriptedRun { result, model }
     }
 }
 
@@ -183,7 +183,7 @@ pub(crate) async fn in_time<T>(clock: &ManualClock, work: impl Future<Output = T
     }
 }
 
-impl Played {
+impl ScriptedRun {
     /// The events of the system with that name.
     pub(crate) fn notes(&self, name: &str) -> Vec<Json> {
         let notes = self.result.events.iter().filter(|event| event.kind == EventKind::Custom);

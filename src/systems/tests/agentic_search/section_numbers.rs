@@ -5,9 +5,9 @@ use std::sync::Arc;
 use antiphon_systems::Outcome;
 use serde_json::{Value as Json, json};
 
-use crate::scene::{FakeTool, Played, Scene, answer, plan, task};
+use crate::scene::{FakeTool, Scene, ScriptedRun, answer, plan, task};
 
-async fn asked(results: Json, html: &str) -> Played {
+async fn asked(results: Json, html: &str) -> ScriptedRun {
     let tool = FakeTool::search("pages", move |_| Ok(json!({"results": results})));
     Scene::new(&json!({}))
         .tool(&Arc::new(tool))
@@ -34,8 +34,8 @@ fn manual() -> Json {
 /// AS-43 of `docs/systems/agentic-search.md`.
 #[tokio::test]
 async fn the_number_of_a_section_is_neither_read_nor_an_answer() {
-    let played = asked(manual(), "<p>The default is 4.0.</p>").await;
-    let read = played.read_by("synthesiser");
+    let run = asked(manual(), "<p>The default is 4.0.</p>").await;
+    let read = run.read_by("synthesiser");
     assert!(!read.contains("20.7"), "{read}");
     for shown in [
         "[1] Query Planning, query.html",
@@ -45,8 +45,8 @@ async fn the_number_of_a_section_is_neither_read_nor_an_answer() {
     ] {
         assert!(read.contains(shown), "{shown}: {read}");
     }
-    assert_eq!(played.result.outcome, Outcome::Answered);
-    let source = &played.result.output.sources[0];
+    assert_eq!(run.result.outcome, Outcome::Answered);
+    let source = &run.result.output.sources[0];
     assert_eq!(source.title.as_deref(), Some("20.7. Query Planning"), "a reader sees it");
     assert!(source.excerpt.contains("20.7.2. Costs"), "{}", source.excerpt);
 
@@ -66,8 +66,8 @@ async fn a_number_that_no_heading_shows_to_be_one_of_a_section_stays() {
         (passage("Costs", "1.2. Costs › 1.2.1. More", "1.2. 5 or 6"), "1.2. 5 or 6"),
         (json!([{"title": "1.2. Costs", "text": "1.2. Costs"}]), "1.2. Costs"),
     ] {
-        let played = asked(results, "<p>It is said there.</p>").await;
-        let read = played.read_by("synthesiser");
+        let run = asked(results, "<p>It is said there.</p>").await;
+        let read = run.read_by("synthesiser");
         assert!(read.contains(kept), "{kept}: {read}");
     }
 }

@@ -7,9 +7,9 @@ use antiphon_systems::agentic_search::SearchOutcome;
 use serde_json::json;
 use std::sync::Arc;
 
-use crate::scene::{FakeTool, Played, Scene, answer, plan, says, task};
+use crate::scene::{FakeTool, Scene, ScriptedRun, answer, plan, says, task};
 
-async fn worded_by(reply: impl Into<ScriptedReply>) -> Played {
+async fn worded_by(reply: impl Into<ScriptedReply>) -> ScriptedRun {
     let stories = says("stories", "12 <stories>");
     Scene::new(&json!({}))
         .tool(&stories)
@@ -28,45 +28,45 @@ async fn html_without_json_is_taken_to_its_matching_end() {
         ("<h3>A</h3>\n<p>b</p>", "<h3>A</h3>\n<p>b</p>"),
         ("```html\n<p>a</p>\n```", "<p>a</p>"),
     ] {
-        let played = worded_by(reply).await;
-        assert_eq!(played.html(), html, "{reply}");
-        assert_eq!(played.notes("synthesis_fallback"), [json!({"level": 2})]);
-        assert_eq!(played.result.output.search_outcome, SearchOutcome::Answered);
-        assert_eq!(played.spent(), (2, 1));
+        let run = worded_by(reply).await;
+        assert_eq!(run.html(), html, "{reply}");
+        assert_eq!(run.notes("synthesis_fallback"), [json!({"level": 2})]);
+        assert_eq!(run.result.output.search_outcome, SearchOutcome::Answered);
+        assert_eq!(run.spent(), (2, 1));
     }
 }
 
 #[tokio::test]
 async fn html_in_a_reply_that_is_broken_or_cut_off_is_an_answer() {
     let cut = "{\"response_content\": \"<p class=\\\"x\\\">a</p>\\n<p>b";
-    let played = worded_by(ScriptedReply::text(cut).finish(FinishReason::Length)).await;
-    assert_eq!(played.html(), "<p>a</p>\n<p>b</p>");
+    let run = worded_by(ScriptedReply::text(cut).finish(FinishReason::Length)).await;
+    assert_eq!(run.html(), "<p>a</p>\n<p>b</p>");
     let unescaped =
         "{\"response_content\": \"<p class=\"x\">12 \\\"stories\\\"</p>\", \"sources\": [1]}";
-    let played = worded_by(unescaped).await;
-    assert_eq!(played.html(), "<p>12 &quot;stories&quot;</p>");
+    let run = worded_by(unescaped).await;
+    assert_eq!(run.html(), "<p>12 &quot;stories&quot;</p>");
 }
 
 /// AS-14 of `docs/systems/agentic-search.md`.
 #[tokio::test]
 async fn a_text_is_an_answer_and_no_reply_lists_what_was_found() {
-    let played = worded_by("12 < many.").await;
-    assert_eq!(played.html(), "<p>12 &lt; many.</p>");
-    assert_eq!(played.result.output.answer, "12 \\< many.");
-    assert_eq!(played.notes("synthesis_fallback"), [json!({"level": 3})]);
+    let run = worded_by("12 < many.").await;
+    assert_eq!(run.html(), "<p>12 &lt; many.</p>");
+    assert_eq!(run.result.output.answer, "12 \\< many.");
+    assert_eq!(run.notes("synthesis_fallback"), [json!({"level": 3})]);
 
     let down = Fault::foreign(Category::ModelTransport, "model_unreachable", "it is down");
     let broken = "{\"reasoning\": \"because";
     for reply in [ScriptedReply::from(down), "".into(), broken.into(), "null".into()] {
-        let played = worded_by(reply).await;
-        assert_eq!(played.spent(), (2, 1));
-        assert_eq!(played.result.outcome, Outcome::NoAnswer);
-        assert_eq!(played.result.output.search_outcome, SearchOutcome::FallbackHtml);
-        assert!(played.html().contains("<pre>12 &lt;stories&gt;</pre>"), "{}", played.html());
-        assert!(played.html().contains("<h3>How many?</h3>"));
-        assert_eq!(played.result.output.answer, "");
-        assert!(played.result.output.gathered_information.summary.is_none());
-        assert_eq!(played.result.state.conversation_history.len(), 1, "it is a turn");
+        let run = worded_by(reply).await;
+        assert_eq!(run.spent(), (2, 1));
+        assert_eq!(run.result.outcome, Outcome::NoAnswer);
+        assert_eq!(run.result.output.search_outcome, SearchOutcome::FallbackHtml);
+        assert!(run.html().contains("<pre>12 &lt;stories&gt;</pre>"), "{}", run.html());
+        assert!(run.html().contains("<h3>How many?</h3>"));
+        assert_eq!(run.result.output.answer, "");
+        assert!(run.result.output.gathered_information.summary.is_none());
+        assert_eq!(run.result.state.conversation_history.len(), 1, "it is a turn");
     }
 }
 
@@ -74,12 +74,12 @@ async fn a_text_is_an_answer_and_no_reply_lists_what_was_found() {
 async fn a_refused_key_is_the_error_of_the_search_and_is_sent_once() {
     let stories = says("stories", "12 <stories>");
     let refused = Fault::foreign(Category::Auth, "model_key_refused", "the key was refused");
-    let played = Scene::new(&json!({})).tool(&stories).planner([refused]).ask("How many?").await;
-    assert_eq!(played.result.outcome, Outcome::Error);
-    assert_eq!(played.result.reason.as_deref(), Some("no request to a model succeeded"));
-    assert_eq!(played.result.error.as_ref().unwrap().code, "model_key_refused");
-    assert_eq!((played.model.requests().len(), played.result.output.answer.as_str()), (1, ""));
-    assert!(played.html().contains("<pre>12 &lt;stories&gt;</pre>"), "{}", played.html());
+    let run = Scene::new(&json!({})).tool(&stories).planner([refused]).ask("How many?").await;
+    assert_eq!(run.result.outcome, Outcome::Error);
+    assert_eq!(run.result.reason.as_deref(), Some("no request to a model succeeded"));
+    assert_eq!(run.result.error.as_ref().unwrap().code, "model_key_refused");
+    assert_eq!((run.model.requests().len(), run.result.output.answer.as_str()), (1, ""));
+    assert!(run.html().contains("<pre>12 &lt;stories&gt;</pre>"), "{}", run.html());
 }
 
 /// AS-15 of `docs/systems/agentic-search.md`.
@@ -88,8 +88,8 @@ async fn scripts_and_handlers_are_removed() {
     let evil = "<p onclick=\"steal()\">a<script>steal()</script></p>\
                 <a href=\"javascript:steal()\">b</a><img src=\"https://spy.example/x\">";
     for reply in [ScriptedReply::from(answer(evil)), evil.into()] {
-        let played = worded_by(reply).await;
-        let html = played.html();
+        let run = worded_by(reply).await;
+        let html = run.html();
         assert!(!html.contains("steal") && !html.contains("spy"), "{html}");
         assert!(html.starts_with("<p>a</p>"), "{html}");
     }
@@ -100,9 +100,9 @@ async fn scripts_and_handlers_are_removed() {
 async fn the_error_of_a_provider_is_never_an_answer() {
     let error = "<html><body>502 Bad Gateway</body></html>";
     let down = Fault::foreign(Category::ModelTransport, "model_server_error", error);
-    let played = worded_by(down).await;
-    assert!(!played.html().contains("Gateway"), "{}", played.html());
-    assert_eq!(played.result.error.as_ref().unwrap().code, "model_server_error");
+    let run = worded_by(down).await;
+    assert!(!run.html().contains("Gateway"), "{}", run.html());
+    assert_eq!(run.result.error.as_ref().unwrap().code, "model_server_error");
 }
 
 #[tokio::test]
@@ -112,31 +112,31 @@ async fn the_form_as_it_was_given_is_no_answer() {
         ("<p><the answer></p>", Outcome::NoAnswer),
         ("<p>the answer is 12</p>", Outcome::Answered),
     ] {
-        let played = worded_by(answer(html)).await;
+        let run = worded_by(answer(html)).await;
         assert!(
-            played.request("synthesiser").messages[0]
+            run.request("synthesiser").messages[0]
                 .content
                 .to_string()
                 .contains("<p>&lt;the answer&gt;</p>")
         );
-        assert_eq!(played.result.outcome, outcome, "{html}");
-        assert_eq!(played.spent(), (2, 1), "nothing is asked again");
-        assert!(played.html().contains("12"), "the results are shown: {}", played.html());
+        assert_eq!(run.result.outcome, outcome, "{html}");
+        assert_eq!(run.spent(), (2, 1), "nothing is asked again");
+        assert!(run.html().contains("12"), "the results are shown: {}", run.html());
     }
 }
 
 #[tokio::test]
 async fn the_words_of_the_placeholder_may_be_the_answer() {
-    let played = worded_by(answer("<p>the answer</p>")).await;
-    assert_eq!(played.result.outcome, Outcome::Answered);
-    assert!(played.html().contains("<p>the answer</p>"), "{}", played.html());
+    let run = worded_by(answer("<p>the answer</p>")).await;
+    assert_eq!(run.result.outcome, Outcome::Answered);
+    assert!(run.html().contains("<p>the answer</p>"), "{}", run.html());
 }
 
 #[tokio::test]
 async fn markdown_in_the_reply_becomes_html() {
-    let played = worded_by(answer("There are **12**:\n\n- long\n- short")).await;
-    assert!(played.html().contains("<strong>12</strong>"), "{}", played.html());
-    assert_eq!(played.result.output.answer, "There are **12**:\n\n- long\n- short");
+    let run = worded_by(answer("There are **12**:\n\n- long\n- short")).await;
+    assert!(run.html().contains("<strong>12</strong>"), "{}", run.html());
+    assert_eq!(run.result.output.answer, "There are **12**:\n\n- long\n- short");
 }
 
 #[tokio::test]
@@ -150,16 +150,16 @@ async fn an_answer_names_its_sources_by_number() {
     for (sources, named) in
         [(json!([1, 7]), vec!["tea.md#green"]), (json!([]), vec!["tea.md#green", "coffee.md"])]
     {
-        let played = Scene::new(&json!({}))
+        let run = Scene::new(&json!({}))
             .tool(&search)
             .planner([plan(&[task("search", "tea")])])
             .synthesiser([reply(sources)])
             .ask("How long?")
             .await;
-        let prompt = played.read_by("synthesiser");
+        let prompt = run.read_by("synthesiser");
         assert!(prompt.contains("[1] Tea, tea.md#green\nTwo minutes."), "{prompt}");
         assert!(prompt.contains("2 results, documents: 2"), "{prompt}");
-        let found: Vec<_> = played.result.output.sources.iter().collect();
+        let found: Vec<_> = run.result.output.sources.iter().collect();
         let places: Vec<_> = found.iter().filter_map(|one| one.location.as_deref()).collect();
         assert_eq!(places, named);
         assert_eq!(found[0].excerpt, "Two minutes.");
@@ -174,14 +174,14 @@ async fn results_share_the_budget_and_say_what_is_missing() {
     let short = says("short", "a short one");
     let settings = json!({"synthesis_chars": 1_000});
     let tasks = [task("long", "a"), task("short", "b")];
-    let played = Scene::new(&settings)
+    let run = Scene::new(&settings)
         .tool(&long)
         .tool(&short)
         .planner([plan(&tasks)])
         .synthesiser([answer("<p>x</p>")])
         .ask("What?")
         .await;
-    let prompt = played.read_by("synthesiser");
+    let prompt = run.read_by("synthesiser");
     assert!(prompt.contains("a short one"));
     assert!(prompt.contains(&"x".repeat(989)), "what the short one leaves is for the long one");
     assert!(prompt.contains("[4011 more characters]"), "{prompt}");

@@ -116,11 +116,11 @@ async fn two_questions_at_once_in_one_thread_run_one_after_the_other() {
     let tool = Arc::new(tool);
     let plans = [plan(&[task("stories", "a")]), plan(&[task("stories", "b")])];
     let answers = [answer("<p>12.</p>"), answer("<p>13.</p>")];
-    let stage = |settings: &Json| {
+    let scene_with = |settings: &Json| {
         let scene = Scene::new(settings).tool(&tool);
         scene.planner(plans.clone()).synthesiser(answers.clone())
     };
-    let mut scene = stage(&json!({}));
+    let mut scene = scene_with(&json!({}));
     let (system, _) = scene.system();
     let store = store();
     let session = |scene: &Scene| Session { thread: Some(thread(&store)), ..scene.session() };
@@ -134,7 +134,7 @@ async fn two_questions_at_once_in_one_thread_run_one_after_the_other() {
     assert_eq!(turns(first.unwrap()), ["First?"]);
     assert_eq!(turns(second.unwrap()), ["First?", "Second?"]);
 
-    let mut scene = stage(&json!({"session_concurrency": "reject"}));
+    let mut scene = scene_with(&json!({"session_concurrency": "reject"}));
     let (system, _) = scene.system();
     let both = async {
         tokio::join!(system.ask("First?", session(&scene)), system.ask("Second?", session(&scene)))
@@ -206,7 +206,7 @@ fn stuck(side_effect: SideEffect) -> (Arc<Stuck>, Arc<Notify>) {
     (Arc::new(Stuck { inner, reached: Arc::clone(&reached), calls }), reached)
 }
 
-fn stage(tool: &Arc<Stuck>) -> (SystemRunner<AgenticSearch>, Arc<ScriptedModel>) {
+fn system_with(tool: &Arc<Stuck>) -> (SystemRunner<AgenticSearch>, Arc<ScriptedModel>) {
     let tasks = [task("stories", "a"), task("stories", "b"), task("stories", "c")];
     let mut scene = Scene::new(&json!({"execution": "sequential"}))
         .planner([plan(&tasks)])
@@ -219,7 +219,7 @@ fn stage(tool: &Arc<Stuck>) -> (SystemRunner<AgenticSearch>, Arc<ScriptedModel>)
 #[tokio::test]
 async fn a_lost_question_goes_on_without_a_call_or_a_plan_made_twice() {
     let (tool, reached) = stuck(SideEffect::Read);
-    let (system, model) = stage(&tool);
+    let (system, model) = system_with(&tool);
     let store = store();
     lose_at_call(&system, &store, &reached).await;
     // The runner stands for another process: all it has is the store.
@@ -235,7 +235,7 @@ async fn a_lost_question_goes_on_without_a_call_or_a_plan_made_twice() {
 #[tokio::test]
 async fn an_effect_that_may_have_happened_is_not_repeated() {
     let (tool, reached) = stuck(SideEffect::External);
-    let (system, _) = stage(&tool);
+    let (system, _) = system_with(&tool);
     let store = store();
     lose_at_call(&system, &store, &reached).await;
     let session = Session::new(Arc::new(ManualClock::default()));

@@ -30,34 +30,34 @@ fn scene() -> Scene {
 #[tokio::test]
 async fn an_arbiter_that_keeps_what_is_cited_names_no_other() {
     let ruling = json!({"reasoning": "it says so", "action": "keep"});
-    let played = scene().role("citation_arbiter", [ruling]).play().await;
-    assert_eq!(played.requests("citation_arbiter").len(), 1, "it is not asked again");
-    assert_eq!(played.notes("citation_arbitrated")[0]["reasoning"], "it says so");
+    let run = scene().role("citation_arbiter", [ruling]).run().await;
+    assert_eq!(run.requests("citation_arbiter").len(), 1, "it is not asked again");
+    assert_eq!(run.notes("citation_arbitrated")[0]["reasoning"], "it says so");
 }
 
 #[tokio::test]
 async fn an_arbiter_reads_the_claim_and_its_options_and_decides() {
     let ruling = json!({"reasoning": "the later one", "action": "replace", "number": 1});
-    let played = scene().role("citation_arbiter", [ruling]).play().await;
-    assert!(played.report().ends_with("own [Late]."), "{}", played.report());
-    assert_eq!(played.result.output.claims[0].verdict, Some(Verdict::Supported));
-    assert_eq!(played.notes("citation_arbitrated")[0]["reasoning"], "the later one");
-    let requests = played.requests("citation_arbiter");
+    let run = scene().role("citation_arbiter", [ruling]).run().await;
+    assert!(run.report().ends_with("own [Late]."), "{}", run.report());
+    assert_eq!(run.result.output.claims[0].verdict, Some(Verdict::Supported));
+    assert_eq!(run.notes("citation_arbitrated")[0]["reasoning"], "the later one");
+    let requests = run.requests("citation_arbiter");
     assert_eq!(requests.len(), 1);
     compare_conversation("citation", "citation_arbiter.large.txt", &requests);
 
     let ruling = json!({"reasoning": "", "action": "keep", "number": null});
-    let small = scene().small("citation_arbiter").role("citation_arbiter", [ruling]).play().await;
+    let small = scene().small("citation_arbiter").role("citation_arbiter", [ruling]).run().await;
     compare_conversation("citation", "citation_arbiter.txt", &small.requests("citation_arbiter"));
 }
 
 #[tokio::test]
 async fn without_a_readable_decision_the_scores_decide() {
     let replies = [ScriptedReply::text("both"), ScriptedReply::text("neither")];
-    let played = scene().role("citation_arbiter", replies).play().await;
-    assert!(!played.report().is_empty());
-    let failed = played.notes("stage_failed");
+    let run = scene().role("citation_arbiter", replies).run().await;
+    assert!(!run.report().is_empty());
+    let failed = run.notes("stage_failed");
     assert!(failed.iter().any(|it| it["stage"] == "correct"), "{failed:?}");
-    assert!(played.notes("citation_arbitrated").is_empty());
-    assert!(played.result.state.error.is_none());
+    assert!(run.notes("citation_arbitrated").is_empty());
+    assert!(run.result.state.error.is_none());
 }

@@ -5,7 +5,7 @@ use antiphon_core::ModelRequest;
 use serde_json::json;
 
 use crate::conversation_snapshot::compare_conversation;
-use crate::scene::{Played, Scene};
+use crate::scene::{Scene, ScriptedRun};
 
 fn scene() -> Scene {
     let mut scene = Scene::new();
@@ -14,8 +14,8 @@ fn scene() -> Scene {
     scene.extractor().role("verifier", [verdict.clone(), verdict])
 }
 
-fn turns(played: &Played) -> Vec<ModelRequest> {
-    played.requests("reporter")
+fn turns(run: &ScriptedRun) -> Vec<ModelRequest> {
+    run.requests("reporter")
 }
 
 #[tokio::test]
@@ -23,7 +23,7 @@ async fn a_report_is_written_in_turns() {
     let search = json!({"tool": "search_evidence", "query": "green tea"});
     let snippet = json!({"tool": "read_snippet", "index": 0});
     let part = "# Tea\n\n<cite key=\"0\">Green tea steeps for two minutes.</cite>";
-    let played = scene()
+    let run = scene()
         .role(
             "reporter",
             [
@@ -32,26 +32,26 @@ async fn a_report_is_written_in_turns() {
                 json!({"calls": [], "text": "<analysis>So it is a quick drink.</analysis>"}),
             ],
         )
-        .play()
+        .run()
         .await;
     let report = "# Tea\n\nGreen tea steeps for two minutes [Guild].\n\nSo it is a quick drink.";
-    assert_eq!(played.report(), report);
-    assert_eq!(played.notes("grounding_validation")[0]["calls"], 2);
-    let turns = turns(&played);
+    assert_eq!(run.report(), report);
+    assert_eq!(run.notes("grounding_validation")[0]["calls"], 2);
+    let turns = turns(&run);
     assert_eq!(turns.len(), 3);
     compare_conversation("citation", "composing_reporter.large.txt", &turns[2..]);
 
     let part = json!({"calls": [], "text": "Tea is a drink."});
-    let played = scene().small("reporter").role("reporter", [part]).play().await;
-    compare_conversation("citation", "composing_reporter.txt", &self::turns(&played));
+    let run = scene().small("reporter").role("reporter", [part]).run().await;
+    compare_conversation("citation", "composing_reporter.txt", &self::turns(&run));
 }
 
 #[tokio::test]
 async fn a_reporter_that_takes_no_turns_writes_in_one_go() {
     let report = json!({"report": "Green tea steeps for two minutes [0]."});
     let text = |text: &str| json!(text);
-    let played = scene().role("reporter", [text("no"), text("turns"), report]).play().await;
-    assert_eq!(played.report(), "Green tea steeps for two minutes [Guild].");
-    assert!(!played.result.output.is_degraded);
-    assert!(played.result.state.error.is_none());
+    let run = scene().role("reporter", [text("no"), text("turns"), report]).run().await;
+    assert_eq!(run.report(), "Green tea steeps for two minutes [Guild].");
+    assert!(!run.result.output.is_degraded);
+    assert!(run.result.state.error.is_none());
 }

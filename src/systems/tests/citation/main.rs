@@ -1,6 +1,9 @@
 //! The stages of citation in a graph: roles, searches, failures, prompts.
 
-#![expect(clippy::unwrap_used, reason = "clippy does not see that the stage is only set in tests")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "clippy does not see that these modules are compiled only for tests"
+)]
 
 mod arbitration;
 mod composing;

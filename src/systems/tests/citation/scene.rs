@@ -18,8 +18,8 @@ use antiphon_systems::citation::role::{PROMPTS, ROLES};
 use antiphon_systems::citation::{CitesSources, ENTRY, add};
 use antiphon_systems::state::{Field, Record, Set, SystemState, Worst};
 use antiphon_systems::{
-    Conclusion, Finished, ModelTier, NodeContext, Outcome, Patch, PromptSpec, RoleModel, RoleSpec,
-    Session, System, SystemBuilder, SystemConfig, SystemInput, SystemResources,
+    Conclusion, FinishedRun, ModelTier, NodeContext, Outcome, Patch, PromptSpec, RoleModel,
+    RoleSpec, Session, System, SystemBuilder, SystemConfig, SystemInput, SystemResources,
     SystemResourcesBuilder, SystemResult, SystemRunner,
 };
 use async_trait::async_trait;
@@ -117,7 +117,7 @@ impl System for Reporting {
 
     fn open(&self, _: &Arc<Input>, _: &Session) {}
 
-    fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<CitationResult> {
+    fn conclude(&self, finished: &mut FinishedRun<'_, Self>) -> Conclusion<CitationResult> {
         let output = Self::run(&finished.state).result();
         let outcome = finished.ending.outcome().unwrap_or(Outcome::Answered);
         Conclusion { output, outcome, reason: None, error: finished.fault.take() }
@@ -196,7 +196,8 @@ pub(crate) struct Scene {
     small: Option<&'static str>,
 }
 
-pub(crate) struct Played {
+/// A report that is done, with the models that were asked for it.
+pub(crate) struct ScriptedRun {
     pub(crate) result: SystemResult<CitationResult, State>,
     pub(crate) model: Arc<ScriptedModel>,
 }
@@ -228,7 +229,7 @@ impl Scene {
         self.role("passage_extractor", [json!({"spans": [span]})])
     }
 
-    pub(crate) async fn play(self) -> Played {
+    pub(crate) async fn run(self) -> ScriptedRun {
         let always =
             ScriptedReply::fault(Fault::foreign(Category::Validation, "model_refused", "no"));
         let last = ScriptBranch::any().then_always(always);
@@ -244,11 +245,11 @@ impl Scene {
         let clock = Arc::new(ManualClock::default());
         let session = Session { run_id: "run".to_owned(), ..Session::new(clock) };
         let result = system.ask(self.input, session).await.unwrap();
-        Played { result, model }
+        ScriptedRun { result, model }
     }
 }
 
-impl Played {
+impl ScriptedRun {
     pub(crate) fn report(&self) -> &str {
         assert_eq!(self.result.outcome, Outcome::Answered, "{:?}", self.result.error);
         let output = &self.result.output;

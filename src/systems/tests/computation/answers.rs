@@ -7,7 +7,7 @@ use antiphon_systems::Outcome;
 use antiphon_systems::computation::{Answer, Task};
 use serde_json::{Map, Value as Json, json};
 
-use crate::scene::{Played, Scene, plan, raised, result, sales, words};
+use crate::scene::{Scene, ScriptedRun, plan, raised, result, sales, words};
 
 /// A question whose result is `value`, and what the model says of it, one after the other.
 async fn said(question: &str, value: Json, answers: &[&str]) -> Answer {
@@ -19,9 +19,9 @@ async fn said(question: &str, value: Json, answers: &[&str]) -> Answer {
         .runs([result(value)]);
     scene.sandbox.shown = shown;
     scene.sandbox.columns = columns();
-    let played = scene.answer(Task { question: question.to_owned(), ..sales() }).await;
-    assert_eq!(played.answer.outcome, Outcome::Answered);
-    played.answer.output
+    let run = scene.answer(Task { question: question.to_owned(), ..sales() }).await;
+    assert_eq!(run.answer.outcome, Outcome::Answered);
+    run.answer.output
 }
 
 fn columns() -> Json {
@@ -65,7 +65,7 @@ async fn further_facts_are_left_out_if_the_result_does_not_have_them() {
     assert_eq!(answer.highlights, ["It is 7."]);
 }
 
-async fn played(task: Task, plans: Vec<Json>, results: Vec<Json>) -> Played {
+async fn run_task(task: Task, plans: Vec<Json>, results: Vec<Json>) -> ScriptedRun {
     let mut scene = Scene::new(&json!({"summarise": false}))
         .role("planner", plans)
         .runs(results.into_iter().map(result));
@@ -79,10 +79,10 @@ async fn a_planner_that_misses_data_ends_the_question_without_code() {
     let missing = json!({
         "reasoning": "", "missing": "the price of a penguin", "python": "result = 0", "explain": "",
     });
-    let played = played(sales(), vec![missing], vec![]).await;
-    assert_eq!(played.answer.outcome, Outcome::NoAnswer);
-    assert!(played.answer.reason.unwrap().contains("the price of a penguin"));
-    assert_eq!((played.answer.output.answer.as_str(), played.sandbox.ran().len()), ("", 0));
+    let run = run_task(sales(), vec![missing], vec![]).await;
+    assert_eq!(run.answer.outcome, Outcome::NoAnswer);
+    assert!(run.answer.reason.unwrap().contains("the price of a penguin"));
+    assert_eq!((run.answer.output.answer.as_str(), run.sandbox.ran().len()), ("", 0));
 }
 
 /// CO-15 of `docs/systems/computation.md`.
@@ -101,17 +101,17 @@ async fn a_result_that_is_no_value_goes_back_once_and_is_then_no_answer() {
     ];
     for value in empty {
         let plans = vec![plan("result = a"), plan("result = b")];
-        let played = played(sales(), plans, vec![value.clone(), value.clone()]).await;
-        assert_eq!(played.answer.outcome, Outcome::NoAnswer, "{value}");
-        let reason = played.answer.reason.unwrap();
+        let run = run_task(sales(), plans, vec![value.clone(), value.clone()]).await;
+        assert_eq!(run.answer.outcome, Outcome::NoAnswer, "{value}");
+        let reason = run.answer.reason.unwrap();
         assert!(reason.starts_with("the code computed"), "{value}: {reason}");
-        let requests = played.model.requests();
+        let requests = run.model.requests();
         let again = requests[1].messages.last().unwrap().content.text();
         assert!(again.contains(&*reason) && again.contains("condition"), "{again}");
     }
     for value in [json!(0), json!(false), json!([0]), json!("no")] {
-        let played = played(sales(), vec![plan("result = a")], vec![value.clone()]).await;
-        assert_eq!(played.answer.outcome, Outcome::Answered, "{value}");
+        let run = run_task(sales(), vec![plan("result = a")], vec![value.clone()]).await;
+        assert_eq!(run.answer.outcome, Outcome::Answered, "{value}");
     }
 }
 
@@ -120,15 +120,15 @@ async fn a_result_that_is_no_value_goes_back_once_and_is_then_no_answer() {
 async fn a_name_that_no_input_has_is_no_answer_before_a_model_is_asked() {
     for question in ["What is the mean of `weight`?", "What is the mean flipper_length?"] {
         let task = Task { question: question.to_owned(), ..sales() };
-        let played = played(task, vec![], vec![]).await;
-        assert_eq!(played.answer.outcome, Outcome::NoAnswer);
-        assert!(played.answer.reason.unwrap().contains("no input has"));
-        assert_eq!(played.model.requests().len(), 0);
+        let run = run_task(task, vec![], vec![]).await;
+        assert_eq!(run.answer.outcome, Outcome::NoAnswer);
+        assert!(run.answer.reason.unwrap().contains("no input has"));
+        assert_eq!(run.model.requests().len(), 0);
     }
     for question in ["What is the mean of `bill_mm`?", "How large is Body_Mass_G in 2020?"] {
         let task = Task { question: question.to_owned(), ..sales() };
-        let played = played(task, vec![plan("result = 1")], vec![json!(1)]).await;
-        assert_eq!(played.answer.outcome, Outcome::Answered, "{question}");
+        let run = run_task(task, vec![plan("result = 1")], vec![json!(1)]).await;
+        assert_eq!(run.answer.outcome, Outcome::Answered, "{question}");
     }
 }
 
@@ -137,7 +137,7 @@ async fn a_name_that_no_input_has_is_no_answer_before_a_model_is_asked() {
 async fn the_columns_that_code_reads_are_listed_with_what_speaks_against_them() {
     let ask = |question: &str, python: &str| {
         let task = Task { question: question.to_owned(), ..sales() };
-        played(task, vec![plan(python)], vec![json!(7)])
+        run_task(task, vec![plan(python)], vec![json!(7)])
     };
     let named = ask("How long is the longest bill?", "sales.bill_mm.max()").await.answer.output;
     assert_eq!(named.sources[0].columns.len(), 1);
@@ -160,10 +160,10 @@ async fn a_result_that_does_not_fit_the_question_is_no_answer() {
         .runs([result(json!(7))]);
     scene.sandbox.columns = columns();
     let task = Task { question: "What is the mean salary?".to_owned(), ..sales() };
-    let played = scene.answer(task).await;
-    assert_eq!(played.answer.outcome, Outcome::NoAnswer);
-    assert_eq!(played.answer.output.answer, "");
-    assert!(played.answer.reason.unwrap().contains("`body_mass_g`"));
+    let run = scene.answer(task).await;
+    assert_eq!(run.answer.outcome, Outcome::NoAnswer);
+    assert_eq!(run.answer.output.answer, "");
+    assert!(run.answer.reason.unwrap().contains("`body_mass_g`"));
 }
 
 /// CO-19 of `docs/systems/computation.md`.
@@ -238,12 +238,12 @@ async fn what_a_function_or_a_fact_may_answer_is_not_looked_for_among_the_column
     let question = "What is the mean salary?".to_owned();
     let pay = HostFunction { name: "pay".to_owned(), doc: "Pays.".to_owned() };
     let with_function = Task { question: question.clone(), functions: vec![pay], ..sales() };
-    let played = ask(with_function, "result = pay(sales['body_mass_g'])").await;
-    assert_eq!(played.model.requests().len(), 1);
+    let run = ask(with_function, "result = pay(sales['body_mass_g'])").await;
+    assert_eq!(run.model.requests().len(), 1);
     let Json::Object(facts) = json!({"salary": 3}) else { unreachable!() };
     let with_fact = Task { question, facts, ..sales() };
-    let played = ask(with_fact, "result = sales['body_mass_g'].count() * 3").await;
-    assert_eq!(played.model.requests().len(), 1);
+    let run = ask(with_fact, "result = sales['body_mass_g'].count() * 3").await;
+    assert_eq!(run.model.requests().len(), 1);
 }
 
 #[tokio::test]
@@ -263,9 +263,9 @@ async fn a_small_model_is_not_asked_for_a_column_that_the_question_names_nor_twi
         .runs([raised("KeyError", "no"), result(json!(7))]);
     scene.sandbox.columns = columns();
     scene.model_name = "local:1.5b";
-    let played = scene.answer(Task { question: "How heavy are they?".to_owned(), ..sales() }).await;
-    assert_eq!(played.model.requests().len(), 3, "code, the column, and code again");
-    assert_eq!(played.answer.outcome, Outcome::Answered);
+    let run = scene.answer(Task { question: "How heavy are they?".to_owned(), ..sales() }).await;
+    assert_eq!(run.model.requests().len(), 3, "code, the column, and code again");
+    assert_eq!(run.answer.outcome, Outcome::Answered);
 }
 
 /// CO-20 of `docs/systems/computation.md`.
@@ -293,11 +293,11 @@ async fn zero_for_a_value_that_no_cell_holds_goes_back_once_and_is_then_the_answ
 async fn an_answer_may_state_the_question_the_facts_and_the_guidance() {
     let Json::Object(facts) = json!({"today": "2026-11-21"}) else { unreachable!() };
     let answer = "On 21 November 2026 there were 7 above 220 mm, worth 7 euros.";
-    let played = Scene::new(&json!({"guidance": "Amounts are in euros."}))
+    let run = Scene::new(&json!({"guidance": "Amounts are in euros."}))
         .role("planner", [plan("result = 7")])
         .role("summariser", [words(answer, &[])])
         .runs([result(json!(7))])
         .answer(Task { facts, inputs: Map::new(), ..Task::new("How many above 220 mm?") })
         .await;
-    assert_eq!(played.answer.output.answer, answer);
+    assert_eq!(run.answer.output.answer, answer);
 }

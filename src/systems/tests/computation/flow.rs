@@ -11,55 +11,55 @@ use crate::scene::{Scene, plan, raised, result, sales, words};
 /// CO-01 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn code_that_computes_is_put_into_words() {
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .role("planner", [plan("result = 7")])
         .role("summariser", [words("Seven were sold.", &["Most in the south."])])
         .runs([result(json!(7))])
         .answer(sales())
         .await;
-    assert_eq!(played.answer.output.answer, "Seven were sold.");
-    assert_eq!(played.answer.output.highlights, ["Most in the south."]);
-    assert_eq!(played.answer.outcome, Outcome::Answered);
-    assert!(played.answer.output.is_summarised);
-    assert_eq!(played.answer.output.computed.unwrap().locals["result"], json!(7));
-    assert_eq!(played.answer.output.attempts.len(), 1);
-    assert_eq!(played.sandbox.ran(), ["result = 7"]);
+    assert_eq!(run.answer.output.answer, "Seven were sold.");
+    assert_eq!(run.answer.output.highlights, ["Most in the south."]);
+    assert_eq!(run.answer.outcome, Outcome::Answered);
+    assert!(run.answer.output.is_summarised);
+    assert_eq!(run.answer.output.computed.unwrap().locals["result"], json!(7));
+    assert_eq!(run.answer.output.attempts.len(), 1);
+    assert_eq!(run.sandbox.ran(), ["result = 7"]);
 }
 
 /// CO-02 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn the_inputs_are_put_into_one_interpreter_and_described_first() {
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .role("planner", [plan("result = 7")])
         .role("summariser", [words("Seven.", &[])])
         .runs([result(json!(7))])
         .answer(sales())
         .await;
-    let jobs = played.sandbox.jobs.lock().unwrap();
+    let jobs = run.sandbox.jobs.lock().unwrap();
     assert!(jobs[0].code.contains("_described(\"sales\", sales)"), "{}", jobs[0].code);
     assert!(jobs[0].inputs.contains_key("sales"));
     assert!(jobs[1].inputs.is_empty(), "they are there already");
-    assert_eq!(*played.sandbox.opened.lock().unwrap(), 1);
+    assert_eq!(*run.sandbox.opened.lock().unwrap(), 1);
 }
 
 /// CO-03 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn a_mistake_goes_back_to_the_model_and_the_next_code_finds_a_clean_interpreter() {
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .role("planner", [plan("result = sales['netto']"), plan("result = 7")])
         .role("summariser", [words("Seven.", &[])])
         .runs([raised("KeyError", "'netto'"), result(json!(7))])
         .answer(sales())
         .await;
-    assert_eq!(played.answer.outcome, Outcome::Answered);
-    let [first, second] = &*played.answer.output.attempts else { panic!("two attempts") };
+    assert_eq!(run.answer.outcome, Outcome::Answered);
+    let [first, second] = &*run.answer.output.attempts else { panic!("two attempts") };
     assert_eq!(first.fault.as_ref().unwrap().exception.as_deref(), Some("KeyError"));
     assert!(second.fault.is_none());
-    assert_eq!(*played.sandbox.opened.lock().unwrap(), 2);
-    let jobs = played.sandbox.jobs.lock().unwrap();
+    assert_eq!(*run.sandbox.opened.lock().unwrap(), 2);
+    let jobs = run.sandbox.jobs.lock().unwrap();
     let again = jobs.iter().find(|job| job.code == "result = 7").unwrap();
     assert!(again.inputs.contains_key("sales"), "a clean interpreter gets the inputs again");
-    let requests = played.model.requests();
+    let requests = run.model.requests();
     let prompt = requests[1].messages.last().unwrap().content.to_string();
     assert!(prompt.contains("KeyError: 'netto'") && prompt.contains("line 2"), "{prompt}");
 }
@@ -67,34 +67,31 @@ async fn a_mistake_goes_back_to_the_model_and_the_next_code_finds_a_clean_interp
 /// CO-04 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn attempts_are_limited_and_the_last_mistake_is_reported() {
-    let played = Scene::new(&json!({"max_attempts": 2}))
+    let run = Scene::new(&json!({"max_attempts": 2}))
         .role("planner", [plan("a"), plan("b"), plan("c")])
         .runs([raised("NameError", "a"), raised("NameError", "b")])
         .answer(Task::new("What is it?"))
         .await;
-    assert_eq!(played.answer.outcome, Outcome::RetryLimit);
-    assert_eq!(played.answer.output.answer, "");
-    assert_eq!(played.sandbox.ran(), ["a", "b"]);
-    assert_eq!(played.answer.output.attempts.last().unwrap().fault.as_ref().unwrap().message, "b");
-    assert!(played.answer.output.computed.is_none());
+    assert_eq!(run.answer.outcome, Outcome::RetryLimit);
+    assert_eq!(run.answer.output.answer, "");
+    assert_eq!(run.sandbox.ran(), ["a", "b"]);
+    assert_eq!(run.answer.output.attempts.last().unwrap().fault.as_ref().unwrap().message, "b");
+    assert!(run.answer.output.computed.is_none());
 }
 
 /// CO-05 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn code_without_a_result_has_failed_but_a_last_expression_will_do() {
     let expression = Ran { value: Some(json!(7)), ..Ran::default() };
-    let played = Scene::new(&json!({"summarise": false}))
+    let run = Scene::new(&json!({"summarise": false}))
         .role("planner", [plan("x = 7"), plan("7")])
         .runs([Ran::default(), expression])
         .answer(Task::new("What is 3 + 4?"))
         .await;
-    let [first, second] = &*played.answer.output.attempts else { panic!("two attempts") };
+    let [first, second] = &*run.answer.output.attempts else { panic!("two attempts") };
     assert!(first.fault.as_ref().unwrap().message.contains("`result`"));
     assert!(second.fault.is_none());
-    assert_eq!(
-        (played.answer.output.answer.as_str(), played.answer.output.is_summarised),
-        ("7", false)
-    );
+    assert_eq!((run.answer.output.answer.as_str(), run.answer.output.is_summarised), ("7", false));
 }
 
 /// CO-06 of `docs/systems/computation.md`.
@@ -103,31 +100,28 @@ async fn a_result_that_is_too_large_goes_back_to_the_model() {
     let mut large = Ran::default();
     let fault = GuestFault::new(GuestFaultKind::ResultTooLarge, "more than 64 KiB");
     large.local_errors.insert("result".into(), fault);
-    let played = Scene::new(&json!({"summarise": false}))
+    let run = Scene::new(&json!({"summarise": false}))
         .role("planner", [plan("result = list(range(10**6))"), plan("result = 1")])
         .runs([large, result(json!(1))])
         .answer(Task::new("How many?"))
         .await;
-    let first = played.answer.output.attempts[0].fault.as_ref().unwrap();
+    let first = run.answer.output.attempts[0].fault.as_ref().unwrap();
     assert_eq!(first.kind, GuestFaultKind::ResultTooLarge);
-    assert_eq!(played.answer.outcome, Outcome::Answered);
+    assert_eq!(run.answer.outcome, Outcome::Answered);
 }
 
 /// CO-07 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn a_model_that_finds_no_words_takes_the_number_away_from_nobody() {
-    let played = Scene::new(&json!({"max_reasks": 0}))
+    let run = Scene::new(&json!({"max_reasks": 0}))
         .role("planner", [plan("result = 7")])
         .role("summariser", ["no object"])
         .runs([result(json!(7))])
         .answer(Task::new("How much?"))
         .await;
-    assert_eq!(played.answer.outcome, Outcome::Answered);
-    assert_eq!(
-        (played.answer.output.answer.as_str(), played.answer.output.is_summarised),
-        ("7", false)
-    );
-    assert_eq!(played.answer.error.unwrap().category, Category::ModelOutput);
+    assert_eq!(run.answer.outcome, Outcome::Answered);
+    assert_eq!((run.answer.output.answer.as_str(), run.answer.output.is_summarised), ("7", false));
+    assert_eq!(run.answer.error.unwrap().category, Category::ModelOutput);
 }
 
 /// CO-08 of `docs/systems/computation.md`.
@@ -135,10 +129,10 @@ async fn a_model_that_finds_no_words_takes_the_number_away_from_nobody() {
 async fn a_sandbox_that_cannot_be_had_ends_the_question_before_the_model_is_asked() {
     let mut scene = Scene::new(&json!({})).role("planner", [plan("result = 7")]);
     scene.sandbox.is_missing = true;
-    let played = scene.answer(sales()).await;
-    assert_eq!(played.answer.outcome, Outcome::Error);
-    assert_eq!(played.answer.error.unwrap().code, "sandbox_unavailable");
-    assert_eq!(played.model.requests().len(), 0);
+    let run = scene.answer(sales()).await;
+    assert_eq!(run.answer.outcome, Outcome::Error);
+    assert_eq!(run.answer.error.unwrap().code, "sandbox_unavailable");
+    assert_eq!(run.model.requests().len(), 0);
 }
 
 /// CO-09 of `docs/systems/computation.md`.
@@ -199,15 +193,15 @@ async fn a_known_secret_that_code_comes_to_is_in_no_prompt_and_in_no_result() {
     antiphon_runtime::redact::register(SECRET);
     let mut computed = result(json!(format!("the key {SECRET}")));
     computed.stdout = format!("found {SECRET}").into_bytes();
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .role("planner", [plan("open(it)"), plan("result = it")])
         .role("summariser", [words("It is the key ***", &[])])
         .runs([raised("KeyError", SECRET), computed])
         .answer(sales())
         .await;
-    assert_eq!(played.answer.outcome, Outcome::Answered);
-    let output = &played.answer.output;
+    assert_eq!(run.answer.outcome, Outcome::Answered);
+    let output = &run.answer.output;
     assert_eq!(output.computed.as_ref().unwrap().locals["result"], "the key ***");
-    let seen = format!("{:?} {:?} {:?}", output, played.answer.state, played.model.requests());
+    let seen = format!("{:?} {:?} {:?}", output, run.answer.state, run.model.requests());
     assert!(seen.contains("found ***") && !seen.contains(SECRET), "{seen}");
 }

@@ -1,4 +1,4 @@
-//! The stage: a scripted model, and a sandbox that answers from a script.
+//! What the tests share: a scripted model, and a sandbox that answers from a script.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -153,7 +153,7 @@ pub(crate) struct Scene {
     branches: Vec<ScriptBranch>,
 }
 
-pub(crate) struct Played {
+pub(crate) struct ScriptedRun {
     pub(crate) answer: SystemResult<Answer, State>,
     pub(crate) model: Arc<ScriptedModel>,
     pub(crate) sandbox: Script,
@@ -184,9 +184,9 @@ impl Scene {
         self
     }
 
-    pub(crate) async fn answer(self, task: Task) -> Played {
+    pub(crate) async fn answer(self, task: Task) -> ScriptedRun {
         let (model, sandbox, answer) = self.try_answer(task).await;
-        Played { answer: answer.unwrap(), model, sandbox }
+        ScriptedRun { answer: answer.unwrap(), model, sandbox }
     }
 
     pub(crate) async fn try_answer(

@@ -7,7 +7,7 @@ use antiphon_systems::data_analyst::TraceEventKind;
 use antiphon_systems::{Outcome, SystemStart};
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Played, Scene, asked, said};
+use crate::scene::{Scene, ScriptedRun, asked, said};
 
 fn call(method: &str, path: &str) -> Json {
     json!({"make_request": true, "method": method, "path": path, "reason": "it fits"})
@@ -17,7 +17,7 @@ fn orders() -> Json {
     json!({"status": 200, "table": {"columns": [{"name": "id"}], "rows": [[7], [9]], "row_count": 2}})
 }
 
-async fn planned(plans: &[Json], reply: Json) -> Played {
+async fn planned(plans: &[Json], reply: Json) -> ScriptedRun {
     Scene::new(&json!({"max_reasks": 0}))
         .with_api([Ok(reply)])
         .role("api_planner", plans.to_vec())
@@ -32,13 +32,13 @@ async fn an_endpoint_is_called_as_planned_and_its_rows_are_the_data() {
     let mut plan = call("get", "/v1/orders/:id");
     plan["path_params"] = json!({"id": 7});
     plan["query_params"] = json!({"open": true});
-    let played = planned(&[plan], orders()).await;
-    let calls = played.api.as_ref().unwrap().calls.lock().unwrap();
+    let run = planned(&[plan], orders()).await;
+    let calls = run.api.as_ref().unwrap().calls.lock().unwrap();
     assert_eq!(calls[0]["path_parameters"], json!({"id": 7}));
     assert_eq!((&calls[0]["method"], &calls[0]["query"]), (&json!("GET"), &json!({"open": true})));
-    assert_eq!(played.result.output.data.as_ref().unwrap().row_count, 2);
-    assert_eq!(played.answer(), "Orders 7 and 9.");
-    let tools = played.events(TraceEventKind::Tool);
+    assert_eq!(run.result.output.data.as_ref().unwrap().row_count, 2);
+    assert_eq!(run.answer(), "Orders 7 and 9.");
+    let tools = run.events(TraceEventKind::Tool);
     assert_eq!(tools[0].1["status"], json!(200));
 }
 
@@ -53,8 +53,8 @@ async fn the_path_of_an_endpoint_may_be_named_and_what_is_in_it_is_no_figure() {
             .role("api_answerer", [said(answer), said("7 and 9.")])
             .role("composer", [said(answer), said("7 and 9.")]);
         let question = "Which orders does the endpoint return?";
-        let played = scene.ask(asked(question, json!({"disable_agents": ["sql"]}))).await;
-        assert_eq!(played.answer(), if is_known { answer } else { "7 and 9." });
+        let run = scene.ask(asked(question, json!({"disable_agents": ["sql"]}))).await;
+        assert_eq!(run.answer(), if is_known { answer } else { "7 and 9." });
     }
 }
 
@@ -63,9 +63,9 @@ async fn the_path_of_an_endpoint_may_be_named_and_what_is_in_it_is_no_figure() {
 async fn a_catalogue_without_endpoints_is_missing_context() {
     let scene = Scene::new(&json!({})).with_api([]).role("composer", [said("It is not known.")]);
     *scene.api.as_ref().unwrap().endpoints.lock().unwrap() = json!([]);
-    let played = scene.ask(asked("Which endpoint?", json!({"disable_agents": ["sql"]}))).await;
-    assert_eq!(played.results(), [("api_docs", "failed".to_owned(), "MissingContext".to_owned())]);
-    assert_eq!(played.requests("api_planner").len(), 0);
+    let run = scene.ask(asked("Which endpoint?", json!({"disable_agents": ["sql"]}))).await;
+    assert_eq!(run.results(), [("api_docs", "failed".to_owned(), "MissingContext".to_owned())]);
+    assert_eq!(run.requests("api_planner").len(), 0);
 }
 
 /// DA-19 of `docs/systems/data-analyst.md`.
@@ -78,11 +78,11 @@ async fn a_plan_that_matches_no_endpoint_is_asked_for_again_once_and_sends_nothi
         "/v1/orders#x",
         "/v1/orders ",
     ] {
-        let played = planned(&[call("GET", evil), call("GET", evil)], json!({})).await;
+        let run = planned(&[call("GET", evil), call("GET", evil)], json!({})).await;
         let failed = ("api_docs", "failed".to_owned(), "PlanningValidationError".to_owned());
-        assert_eq!(played.results(), [failed], "{evil}");
-        assert!(played.api.as_ref().unwrap().calls.lock().unwrap().is_empty(), "{evil} was sent");
-        let again = played.requests("api_planner")[1].messages.last().unwrap().content.to_string();
+        assert_eq!(run.results(), [failed], "{evil}");
+        assert!(run.api.as_ref().unwrap().calls.lock().unwrap().is_empty(), "{evil} was sent");
+        let again = run.requests("api_planner")[1].messages.last().unwrap().content.to_string();
         assert!(again.contains("no listed endpoint"), "{again}");
     }
     let mended = planned(&[call("GET", "/v2/orders"), call("GET", "/v1/orders")], orders()).await;
@@ -99,8 +99,8 @@ async fn a_read_that_the_documentation_does_not_describe_is_tried_and_others_are
     let notes = tried.events(TraceEventKind::Message);
     assert!(notes.iter().any(|(text, _)| text.starts_with("tried although")), "{notes:?}");
     for plan in [declined("GET", "orders are private"), declined("POST", unclear)] {
-        let played = planned(&[plan], json!({})).await;
-        assert_eq!(played.results()[0].2, "PlanningDeclined");
+        let run = planned(&[plan], json!({})).await;
+        assert_eq!(run.results()[0].2, "PlanningDeclined");
     }
 }
 
@@ -120,10 +120,10 @@ async fn a_method_that_changes_something_needs_a_listed_endpoint_and_a_tool_that
         assert_eq!(read_only.results()[0].2, "MethodNotAllowed");
         assert!(read_only.api.as_ref().unwrap().calls.lock().unwrap().is_empty());
     }
-    let played = new_order(Approval::None)
+    let run = new_order(Approval::None)
         .ask(asked("Make an order at the endpoint", json!({"disable_agents": ["sql"]})))
         .await;
-    let calls = played.api.as_ref().unwrap().calls.lock().unwrap();
+    let calls = run.api.as_ref().unwrap().calls.lock().unwrap();
     assert_eq!(calls.len(), 1);
     assert_eq!(calls[0]["body"], json!({"item": "lamp"}));
 }
@@ -173,12 +173,12 @@ async fn a_person_approves_changes_or_refuses_a_call_of_the_api() {
 #[tokio::test]
 async fn a_failed_call_fails_the_agent_with_its_status() {
     let fault = Fault::new(FaultCode::ApiCallRejected, "status 404").with("status", 404);
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .with_api([Err(fault)])
         .role("api_planner", [call("GET", "/v1/orders")])
         .role("composer", [said("The API has no answer.")])
         .ask(asked("Which endpoint?", json!({"disable_agents": ["sql"]})))
         .await;
-    let error = played.result.output.agent_results[0].error.as_ref().unwrap();
+    let error = run.result.output.agent_results[0].error.as_ref().unwrap();
     assert_eq!((error.kind.as_str(), &error.details["status"]), ("HttpError", &json!(404)));
 }

@@ -23,14 +23,14 @@ fn sql_and_api() -> Scene {
 #[tokio::test]
 async fn what_succeeds_is_answered_and_what_fails_is_said_without_its_details() {
     let scene = sql_and_api().role("composer", [said("There are 3 orders; the API is not known.")]);
-    let played = scene.ask("List the orders of the API").await;
-    assert_eq!(played.result.outcome, Outcome::Answered);
-    let output = &played.result.output;
+    let run = scene.ask("List the orders of the API").await;
+    assert_eq!(run.result.outcome, Outcome::Answered);
+    let output = &run.result.output;
     assert_eq!(output.metadata["partial"], json!(true));
     assert_eq!(output.metadata["agents"], json!(["sql", "api_docs"]));
     assert_eq!(output.data.as_ref().unwrap().rows[0]["n"], json!(3));
-    assert_eq!(played.results()[1], ("api_docs", "failed".to_owned(), "HttpError".to_owned()));
-    let composer = played.requests("composer")[0].messages[1].content.to_string();
+    assert_eq!(run.results()[1], ("api_docs", "failed".to_owned(), "HttpError".to_owned()));
+    let composer = run.requests("composer")[0].messages[1].content.to_string();
     assert!(composer.contains("the API did not answer as expected"), "{composer}");
     assert!(!composer.contains("example"), "no details: {composer}");
 }
@@ -39,14 +39,14 @@ async fn what_succeeds_is_answered_and_what_fails_is_said_without_its_details() 
 #[tokio::test]
 async fn without_a_composer_the_answers_are_put_together() {
     let down = ScriptedReply::fault(Fault::new(FaultCode::ModelUnreachable, "down"));
-    let played = sql_and_api().role("composer", [down]).ask("List the orders of the API").await;
+    let run = sql_and_api().role("composer", [down]).ask("List the orders of the API").await;
     assert_eq!(
-        played.answer(),
+        run.answer(),
         "sql: There are 3 orders.\napi_docs has no answer: the API did not answer as expected."
     );
-    assert_eq!(played.result.output.metadata["composer_fallback"], json!(true));
-    assert_eq!(played.result.outcome, Outcome::Answered);
-    assert_eq!(played.result.error, None);
+    assert_eq!(run.result.output.metadata["composer_fallback"], json!(true));
+    assert_eq!(run.result.outcome, Outcome::Answered);
+    assert_eq!(run.result.error, None);
 }
 
 /// DA-32 of `docs/systems/data-analyst.md`.
@@ -95,13 +95,13 @@ async fn an_answer_with_a_number_that_nobody_found_is_worded_again_or_composed_p
 #[tokio::test]
 async fn an_answer_states_the_only_number_that_was_found() {
     for wrong in ["0", "None.", "There were zero of them."] {
-        let played = Scene::new(&json!({}))
+        let run = Scene::new(&json!({}))
             .queries(&[COUNT], "There are 3 orders.")
             .role("composer", [said(wrong), said("There are 3 orders.")])
             .ask("How many orders?")
             .await;
-        assert_eq!(played.answer(), "There are 3 orders.");
-        let [rejected] = &*played.result.state.rejected else { panic!("{wrong} was rejected") };
+        assert_eq!(run.answer(), "There are 3 orders.");
+        let [rejected] = &*run.result.state.rejected else { panic!("{wrong} was rejected") };
         assert!(rejected.differences.iter().any(|it| it.contains("`3` is missing")), "{wrong}");
     }
 }
@@ -110,7 +110,7 @@ async fn an_answer_states_the_only_number_that_was_found() {
 #[tokio::test]
 async fn the_only_number_of_an_agent_is_stated_beside_what_others_found() {
     let pages = Ok(json!({"status": 200, "body": "It is open."}));
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .with_api([pages])
         .role("planner", [plan(&["sql", "api_docs"])])
         .queries(&[COUNT], "There are 3 orders.")
@@ -119,10 +119,10 @@ async fn the_only_number_of_an_agent_is_stated_beside_what_others_found() {
         .role("composer", [said("It is open."), said("There are 3 orders, and it is open.")])
         .ask("List the orders of the API")
         .await;
-    assert_eq!(played.answer(), "There are 3 orders, and it is open.");
-    assert!(played.result.state.rejected[0].differences[0].contains("`3` is missing"));
+    assert_eq!(run.answer(), "There are 3 orders, and it is open.");
+    assert!(run.result.state.rejected[0].differences[0].contains("`3` is missing"));
     for (code, rejected) in [("result = 4", 1), ("result = sql_rows[0]['n'] + 1", 0)] {
-        let played = Scene::new(&json!({}))
+        let run = Scene::new(&json!({}))
             .with_sandbox([assigned(json!({"result": 4}))])
             .role("planner", [plan(&["sql", "computation"])])
             .queries(&[COUNT], "There are 3 orders.")
@@ -131,7 +131,7 @@ async fn the_only_number_of_an_agent_is_stated_beside_what_others_found() {
             .role("composer", [said("It is 4."), said("It is 4; there are 3 orders.")])
             .ask("Compute one more than the orders")
             .await;
-        assert_eq!(played.result.state.rejected.len(), rejected, "{code}");
+        assert_eq!(run.result.state.rejected.len(), rejected, "{code}");
     }
 }
 
@@ -140,36 +140,35 @@ async fn the_only_number_of_an_agent_is_stated_beside_what_others_found() {
 async fn an_answer_without_any_result_has_no_number() {
     for wrong in ["0", "There were 2,024 of them."] {
         let refused = ["DROP TABLE orders"; 4];
-        let played = Scene::new(&json!({"max_answer_attempts": 1}))
+        let run = Scene::new(&json!({"max_answer_attempts": 1}))
             .queries(&refused, "unused")
             .role("composer", [said(wrong)])
             .ask("How many orders were there in 2024?")
             .await;
-        assert_eq!(played.result.outcome, Outcome::NoAnswer);
-        let answer = &played.result.output.answer;
+        assert_eq!(run.result.outcome, Outcome::NoAnswer);
+        let answer = &run.result.output.answer;
         assert!(answer.starts_with("sql has no answer"), "{answer}");
     }
 }
 
 #[tokio::test]
 async fn units_and_dates_of_the_answer_are_compared_too() {
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .queries(&["SELECT max(net_eur) AS net_eur FROM orders"], "It was 20 euros.")
         .role("composer", [said("It was 20 dollars on 3 May 2021."), said("It was 20 euros.")])
         .ask("What was the largest order?")
         .await;
-    assert_eq!(played.answer(), "It was 20 euros.");
-    let [rejected] = &*played.result.state.rejected else { panic!("one answer was rejected") };
+    assert_eq!(run.answer(), "It was 20 euros.");
+    let [rejected] = &*run.result.state.rejected else { panic!("one answer was rejected") };
     assert_eq!(rejected.differences.len(), 2, "{rejected:?}");
 }
 
 #[tokio::test]
 async fn the_answer_of_a_single_agent_is_delivered_as_it_is_if_the_settings_say_so() {
     let settings = json!({"compose_single": false});
-    let played =
-        Scene::new(&settings).queries(&[COUNT], "There are 3.").ask("How many orders?").await;
-    assert_eq!(played.answer(), "There are 3.");
-    assert_eq!(played.result.output.metadata["composer_fallback"], json!(false));
+    let run = Scene::new(&settings).queries(&[COUNT], "There are 3.").ask("How many orders?").await;
+    assert_eq!(run.answer(), "There are 3.");
+    assert_eq!(run.result.output.metadata["composer_fallback"], json!(false));
     let guided = Scene::new(&settings)
         .queries(&[COUNT], "There are 3.")
         .role("composer", [said("Ahoy, 3.")])
@@ -190,28 +189,28 @@ async fn the_answer_of_a_single_agent_is_delivered_as_it_is_if_the_settings_say_
 /// DA-33 of `docs/systems/data-analyst.md`.
 #[tokio::test]
 async fn agents_beyond_the_limit_of_turns_are_skipped() {
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .with_sandbox([assigned(json!({}))])
         .role("planner", [plan(&["sql", "computation"])])
         .queries(&[COUNT], "There are 3.")
         .role("composer", [said("There are 3.")])
         .ask(asked("Count, then compare", json!({"max_turns": 1})))
         .await;
-    assert_eq!(played.results()[1], ("computation", "skipped".to_owned(), "MaxTurns".to_owned()));
-    assert_eq!(played.result.output.metadata["skipped"], json!(["computation"]));
-    assert_eq!(played.result.output.metadata["turns"], json!(1));
+    assert_eq!(run.results()[1], ("computation", "skipped".to_owned(), "MaxTurns".to_owned()));
+    assert_eq!(run.result.output.metadata["skipped"], json!(["computation"]));
+    assert_eq!(run.result.output.metadata["turns"], json!(1));
 }
 
 #[tokio::test]
 async fn the_form_of_a_reply_is_no_answer() {
-    let played = Scene::new(&json!({"check_query": false}))
+    let run = Scene::new(&json!({"check_query": false}))
         .role("sql_writer", [json!({"missing": "", "sql": "SELECT name FROM regions"})])
         .role("sql_answerer", [said("<the answer>"), said("<The answer>.")])
         .role("composer", [said("<the answer>"), said("There are North and South.")])
         .ask("Which regions are there in the database?")
         .await;
-    let found = played.result.output.agent_results[0].answer.as_deref().unwrap();
+    let found = run.result.output.agent_results[0].answer.as_deref().unwrap();
     assert!(found.contains("North") && found.contains("South"), "the rows themselves: {found}");
-    assert_eq!(played.answer(), "There are North and South.");
-    assert_eq!(played.requests("composer").len(), 2, "it is asked for again");
+    assert_eq!(run.answer(), "There are North and South.");
+    assert_eq!(run.requests("composer").len(), 2, "it is asked for again");
 }

@@ -26,15 +26,15 @@ async fn code_has_the_rows_of_the_agents_before_it() {
         .role("summariser", [worded("It is 42.")])
         .role("composer", [said("It is 42.")]);
     let jobs = scene.sandbox.as_ref().unwrap().jobs.clone();
-    let played = scene.ask("Count, then compare").await;
+    let run = scene.ask("Count, then compare").await;
     let first = jobs.lock().unwrap()[0].clone();
     assert_eq!(first.inputs["sql_rows"][1], json!({"region": "s", "net_eur": 20.0}));
-    assert_eq!(played.result.outcome, Outcome::Answered);
-    let computed = &played.result.output.agent_results[1];
+    assert_eq!(run.result.outcome, Outcome::Answered);
+    let computed = &run.result.output.agent_results[1];
     assert_eq!(computed.answer.as_deref(), Some("It is 42."));
     assert_eq!(computed.tabular.as_ref().unwrap().columns, ["region", "net"]);
     assert_eq!(
-        played.result.output.data.as_ref().unwrap().columns,
+        run.result.output.data.as_ref().unwrap().columns,
         ["region", "net_eur"],
         "the first table"
     );
@@ -45,7 +45,7 @@ async fn code_has_the_rows_of_the_agents_before_it() {
 async fn the_coder_and_the_composer_are_told_that_rows_are_missing() {
     let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) \
                    SELECT i FROM n";
-    let played = Scene::with_rows(&json!({}), 1_000)
+    let run = Scene::with_rows(&json!({}), 1_000)
         .with_sandbox([assigned(json!({"result": 7}))])
         .role("planner", [plan(&["sql", "computation"])])
         .queries(&[numbers], "There are more than 1000 rows.")
@@ -54,17 +54,17 @@ async fn the_coder_and_the_composer_are_told_that_rows_are_missing() {
         .role("composer", [said("It is 7, of the first 1000 rows.")])
         .ask("Count, then compare")
         .await;
-    assert_eq!(played.answer(), "It is 7, of the first 1000 rows.");
+    assert_eq!(run.answer(), "It is 7, of the first 1000 rows.");
     for (role, note) in [
         ("coder", "only the first 1000 rows of the result"),
         ("sql_answerer", "(cut: only the first 1000 rows were read, there are more)"),
         ("composer", "(cut: only the first 1000 rows were read, there are more)"),
     ] {
-        let asked = &played.requests(role)[0].messages;
+        let asked = &run.requests(role)[0].messages;
         let asked: String = asked.iter().map(|message| message.content.to_string()).collect();
         assert!(asked.contains(note), "{role}: {asked}");
     }
-    assert_eq!(played.result.output.metadata["truncated"], json!(["sql"]));
+    assert_eq!(run.result.output.metadata["truncated"], json!(["sql"]));
 }
 
 /// More rows than JSON shows, then a computation with them.
@@ -85,8 +85,8 @@ async fn code_that_reads_arrow_has_all_rows() {
         .role("summariser", [worded("It is 7.")])
         .role("composer", [said("It is 7.")]);
     let jobs = scene.sandbox.as_ref().unwrap().jobs.clone();
-    let played = scene.ask("Count, then compare").await;
-    assert_eq!(played.answer(), "It is 7.");
+    let run = scene.ask("Count, then compare").await;
+    assert_eq!(run.answer(), "It is 7.");
     let first = jobs.lock().unwrap()[0].clone();
     assert!(!first.inputs.contains_key("sql_rows"));
     let tables: Vec<_> = first.tables.iter().map(|(name, _)| name.as_str()).collect();
@@ -98,12 +98,12 @@ async fn code_that_reads_arrow_has_all_rows() {
 async fn nothing_is_computed_with_the_first_of_many_rows() {
     let scene = of_many_rows(&json!(["numpy"])).role("composer", [said("There are 1500 rows.")]);
     let jobs = scene.sandbox.as_ref().unwrap().jobs.clone();
-    let played = scene.ask("Count, then compare").await;
+    let run = scene.ask("Count, then compare").await;
     assert!(jobs.lock().unwrap().is_empty());
-    let error = played.result.output.agent_results[1].error.as_ref().unwrap();
+    let error = run.result.output.agent_results[1].error.as_ref().unwrap();
     assert_eq!(error.kind, "MissingRows");
     assert!(error.message.starts_with("code would have 1000 of 1500 rows"), "{}", error.message);
-    assert_eq!(played.result.output.metadata["partial"], true);
+    assert_eq!(run.result.output.metadata["partial"], true);
 }
 
 #[tokio::test]
@@ -131,28 +131,28 @@ async fn code_that_the_sandbox_refuses_is_tried_once_more_and_then_fails_by_its_
         (GuestFaultKind::MemoryLimit, "SandboxMemory"),
         (GuestFaultKind::PythonError, "ComputationError"),
     ] {
-        let played = Scene::new(&json!({}))
+        let run = Scene::new(&json!({}))
             .with_sandbox([guest_failure(kind, "no"), guest_failure(kind, "no")])
             .role("coder", [code("open('x')"), code("open('y')")])
             .role("composer", [said("It could not be computed.")])
             .ask(asked("Compute and estimate it", json!({"disable_agents": ["sql"]})))
             .await;
-        assert_eq!(played.results(), [("computation", "failed".to_owned(), expected.to_owned())]);
-        assert_eq!(played.result.outcome, Outcome::NoAnswer);
+        assert_eq!(run.results(), [("computation", "failed".to_owned(), expected.to_owned())]);
+        assert_eq!(run.result.outcome, Outcome::NoAnswer);
     }
 }
 
 #[tokio::test]
 async fn calls_of_models_within_the_computation_count_and_are_shown() {
-    let played = Scene::new(&json!({"compose_single": false}))
+    let run = Scene::new(&json!({"compose_single": false}))
         .with_sandbox([assigned(json!({"result": 7}))])
         .role("coder", [code("result = 7")])
         .role("summariser", [worded("It is 7.")])
         .ask(asked("Compute it", json!({"disable_agents": ["sql"]})))
         .await;
-    assert_eq!(played.answer(), "It is 7.");
-    assert_eq!(played.result.spent.model_calls, 2);
-    let shown = played.result.events.iter().filter(|event| event.kind == EventKind::ModelReply);
+    assert_eq!(run.answer(), "It is 7.");
+    assert_eq!(run.result.spent.model_calls, 2);
+    let shown = run.result.events.iter().filter(|event| event.kind == EventKind::ModelReply);
     assert_eq!(shown.count(), 2);
-    assert!(played.result.events.iter().any(|event| &*event.name == "code_ran"));
+    assert!(run.result.events.iter().any(|event| &*event.name == "code_ran"));
 }

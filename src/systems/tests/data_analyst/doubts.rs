@@ -5,7 +5,7 @@ use antiphon_systems::data_analyst::sql::outer_column::outer_column;
 use antiphon_systems::data_analyst::sql::{KnownReference, KnownTable};
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Played, Scene, said};
+use crate::scene::{Scene, ScriptedRun, said};
 
 const SHOP: &str = "
     CREATE TABLE head (no INTEGER PRIMARY KEY, net REAL, paid INTEGER, boxes INTEGER, late TEXT);
@@ -14,7 +14,7 @@ const SHOP: &str = "
     INSERT INTO line VALUES (1, 1, 2), (2, 1, 3), (3, 2, 1);
 ";
 
-async fn shop(question: &str, queries: &[&str], answer: &str) -> Played {
+async fn shop(question: &str, queries: &[&str], answer: &str) -> ScriptedRun {
     Scene::of_tables(SHOP, &["head", "line"])
         .queries(queries, answer)
         .role("composer", [said(answer)])
@@ -23,14 +23,14 @@ async fn shop(question: &str, queries: &[&str], answer: &str) -> Played {
 }
 
 /// What the model was told of its first query; nothing if it was not asked again.
-fn feedback(played: &Played) -> String {
-    let requests = played.requests("sql_writer");
+fn feedback(run: &ScriptedRun) -> String {
+    let requests = run.requests("sql_writer");
     let said = requests.get(1).and_then(|request| request.messages.last());
     said.map_or_else(String::new, |message| message.content.to_string())
 }
 
-fn warnings(played: &Played) -> Json {
-    played.result.output.metadata.get("warnings").cloned().unwrap_or_default()
+fn warnings(run: &ScriptedRun) -> Json {
+    run.result.output.metadata.get("warnings").cloned().unwrap_or_default()
 }
 
 /// DA-62 of `docs/systems/data-analyst.md`.
@@ -38,10 +38,10 @@ fn warnings(played: &Played) -> Json {
 async fn a_column_of_the_query_around_is_not_taken_for_one_that_a_table_does_not_have() {
     let wrong = "SELECT count(*) AS n FROM head WHERE net IN (SELECT net FROM line)";
     let right = "SELECT count(*) AS n FROM head WHERE no IN (SELECT no FROM line)";
-    let played = shop("How many orders have lines?", &[wrong, right], "There are 2.").await;
-    assert_eq!((played.answer(), played.ran()), ("There are 2.", vec![right.to_owned()]));
-    assert!(feedback(&played).contains("`line` has no column `net`"), "{}", feedback(&played));
-    assert_eq!(warnings(&played), json!([]));
+    let run = shop("How many orders have lines?", &[wrong, right], "There are 2.").await;
+    assert_eq!((run.answer(), run.ran()), ("There are 2.", vec![right.to_owned()]));
+    assert!(feedback(&run).contains("`line` has no column `net`"), "{}", feedback(&run));
+    assert_eq!(warnings(&run), json!([]));
 }
 
 #[test]
@@ -80,17 +80,17 @@ async fn a_column_of_another_table_is_told_to_the_model_first_and_then_to_the_re
     let wrong = "SELECT sum(line.net) AS n FROM head JOIN line ON line.no = head.no";
     let question = "What do the orders with lines add up to?";
     let right = "SELECT sum(net) AS n FROM head WHERE no IN (SELECT no FROM line)";
-    let played = shop(question, &[wrong, right], "It is 30.").await;
-    assert!(feedback(&played).contains("`net` is a column of: head"), "{}", feedback(&played));
-    assert_eq!((played.answer(), warnings(&played)), ("It is 30.", json!([])));
+    let run = shop(question, &[wrong, right], "It is 30.").await;
+    assert!(feedback(&run).contains("`net` is a column of: head"), "{}", feedback(&run));
+    assert_eq!((run.answer(), warnings(&run)), ("It is 30.", json!([])));
 
-    let played = shop(question, &[wrong, wrong], "It is 40.").await;
-    assert_eq!(played.ran().last().unwrap(), &wrong.replace("line.net", "head.net"));
+    let run = shop(question, &[wrong, wrong], "It is 40.").await;
+    assert_eq!(run.ran().last().unwrap(), &wrong.replace("line.net", "head.net"));
     let told = [
         "`line` has no column `net`: `head.net` was read for `line.net`",
         "`sum(head.net)` counts a row of `head` once for each of its rows of `line`",
     ];
-    assert_eq!((played.answer(), warnings(&played)), ("It is 40.", json!(told)));
+    assert_eq!((run.answer(), warnings(&run)), ("It is 40.", json!(told)));
 }
 
 /// DA-63 of `docs/systems/data-analyst.md`.
@@ -104,17 +104,17 @@ async fn a_count_of_a_flag_is_told_to_the_model_first_and_then_to_the_reader() {
             "SELECT count(late) AS n FROM head WHERE late = 'no'",
         ),
     ] {
-        let played = shop(question, &[wrong, right], "There are 2.").await;
-        assert_eq!((played.answer(), played.ran()), ("There are 2.", vec![right.to_owned()]));
-        assert!(feedback(&played).contains("counts all rows that have a value"), "{wrong}");
-        assert!(feedback(&played).contains("write the same query again"));
-        assert_eq!(warnings(&played), json!([]));
+        let run = shop(question, &[wrong, right], "There are 2.").await;
+        assert_eq!((run.answer(), run.ran()), ("There are 2.", vec![right.to_owned()]));
+        assert!(feedback(&run).contains("counts all rows that have a value"), "{wrong}");
+        assert!(feedback(&run).contains("write the same query again"));
+        assert_eq!(warnings(&run), json!([]));
     }
     let wrong = "SELECT count(paid) AS n FROM head";
-    let played = shop(question, &[wrong, wrong], "There are 3.").await;
-    assert_eq!((played.answer(), played.ran()), ("There are 3.", vec![wrong.to_owned()]));
+    let run = shop(question, &[wrong, wrong], "There are 3.").await;
+    assert_eq!((run.answer(), run.ran()), ("There are 3.", vec![wrong.to_owned()]));
     let told = "count(paid) counts all rows that have a value of `paid`, also those that it denies";
-    assert_eq!(warnings(&played), json!([told]));
+    assert_eq!(warnings(&run), json!([told]));
 }
 
 #[tokio::test]
@@ -125,13 +125,9 @@ async fn other_counts_are_let_be() {
         "SELECT count(DISTINCT paid) + 1 AS n FROM head",
         "SELECT count(*) + sum(paid) - count(paid) + 1 AS n FROM head",
     ] {
-        let played = shop("How many orders are paid?", &[query], "There are 3.").await;
-        assert_eq!(
-            (played.answer(), feedback(&played)),
-            ("There are 3.", String::new()),
-            "{query}"
-        );
-        assert_eq!(warnings(&played), json!([]), "{query}");
+        let run = shop("How many orders are paid?", &[query], "There are 3.").await;
+        assert_eq!((run.answer(), feedback(&run)), ("There are 3.", String::new()), "{query}");
+        assert_eq!(warnings(&run), json!([]), "{query}");
     }
 }
 
@@ -139,10 +135,10 @@ async fn other_counts_are_let_be() {
 #[tokio::test]
 async fn a_sum_of_rows_that_a_join_repeats_is_told_to_the_reader() {
     let query = "SELECT sum(h.net) AS n FROM head h JOIN line l ON l.no = h.no";
-    let played = shop("What do the orders with lines add up to?", &[query], "It is 40.").await;
-    assert_eq!((played.answer(), feedback(&played)), ("It is 40.", String::new()));
+    let run = shop("What do the orders with lines add up to?", &[query], "It is 40.").await;
+    assert_eq!((run.answer(), feedback(&run)), ("It is 40.", String::new()));
     let told = "`sum(h.net)` counts a row of `head` once for each of its rows of `line`";
-    assert_eq!(warnings(&played), json!([told]));
+    assert_eq!(warnings(&run), json!([told]));
 }
 
 fn tables() -> Vec<KnownTable> {

@@ -7,7 +7,7 @@ use antiphon_systems::Outcome;
 use antiphon_systems::data_analyst::{AgentResult, TraceEventKind};
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Played, Scene, asked, assigned, guest_failure, plan, query, said};
+use crate::scene::{Scene, ScriptedRun, asked, assigned, guest_failure, plan, query, said};
 
 const COUNT: &str = "SELECT count(*) AS n FROM orders";
 
@@ -16,8 +16,8 @@ fn down() -> ScriptedReply {
 }
 
 /// The errors of the trace: the message, whose they are, and the kind.
-fn errors(played: &Played) -> Vec<(String, String, String)> {
-    let state = &played.result.state;
+fn errors(run: &ScriptedRun) -> Vec<(String, String, String)> {
+    let state = &run.result.state;
     let errors = state.trace.iter().filter(|event| event.event_type == TraceEventKind::Error);
     let text = |value: Option<&Json>| value.and_then(Json::as_str).unwrap_or_default().to_owned();
     let shown = errors.map(|event| {
@@ -78,10 +78,10 @@ async fn the_last_event_of_an_agent_that_has_failed_is_its_failure() {
         let disabled = if agent == "sql" { "api_docs" } else { "sql" };
         let question = if agent == "sql" { "How many orders?" } else { "Which endpoint?" };
         let scene = scene.role("composer", [said("It is not known.")]);
-        let played = scene.ask(asked(question, json!({"disable_agents": [disabled]}))).await;
-        assert_eq!(played.results(), [(agent, "failed".to_owned(), kind.to_owned())]);
-        let last = played.result.output.agent_results[0].clone();
-        let all = errors(&played);
+        let run = scene.ask(asked(question, json!({"disable_agents": [disabled]}))).await;
+        assert_eq!(run.results(), [(agent, "failed".to_owned(), kind.to_owned())]);
+        let last = run.result.output.agent_results[0].clone();
+        let all = errors(&run);
         assert_eq!(all.last(), Some(&of("failed", agent, kind)), "{all:?}");
         let of_agents = all.iter().filter(|(message, ..)| message == "failed").count();
         assert_eq!(of_agents, 1, "{last:?}");
@@ -96,7 +96,7 @@ async fn a_role_that_has_failed_is_an_event_also_if_the_question_is_answered() {
         let reviewed: ScriptedReply = json!({"sql": COUNT}).into();
         let worded: ScriptedReply = json!({"answer": "It is 6.", "highlights": []}).into();
         let or_down = |name: &str, reply: ScriptedReply| if role == name { down() } else { reply };
-        let played = Scene::new(&json!({"max_reasks": 0}))
+        let run = Scene::new(&json!({"max_reasks": 0}))
             .with_sandbox([assigned(json!({"result": 6}))])
             .role("planner", [or_down("planner", planned)])
             .role("sql_writer", [query(COUNT)])
@@ -115,11 +115,11 @@ async fn a_role_that_has_failed_is_an_event_also_if_the_question_is_answered() {
             "composer" => "ComposerError",
             _ => "ModelError",
         };
-        assert_eq!(errors(&played), [of("role failed", role, kind)]);
-        assert!(played.result.output.agent_results.iter().all(AgentResult::is_success), "{role}");
-        let is_without_words = played.answer().contains('6');
-        assert!(is_without_words, "{role}: {}", played.answer());
-        assert_eq!(played.result.error, None, "{role}");
+        assert_eq!(errors(&run), [of("role failed", role, kind)]);
+        assert!(run.result.output.agent_results.iter().all(AgentResult::is_success), "{role}");
+        let is_without_words = run.answer().contains('6');
+        assert!(is_without_words, "{role}: {}", run.answer());
+        assert_eq!(run.result.error, None, "{role}");
     }
 }
 
@@ -129,16 +129,16 @@ async fn a_question_whose_requests_have_all_failed_ends_with_their_error() {
     for fault in [refused, Fault::new(FaultCode::ModelUnreachable, "the model is down")] {
         let code = fault.code.clone();
         let down = ScriptedReply::fault(fault);
-        let played = Scene::new(&json!({}))
+        let run = Scene::new(&json!({}))
             .role("sql_writer", [down.clone()])
             .role("composer", [down])
             .ask("How many orders?")
             .await;
-        assert_eq!(played.result.outcome, Outcome::Error);
-        assert_eq!(played.answer(), "sql has no answer: the model could not be asked.");
-        assert_eq!(played.result.reason.as_deref(), Some("no request to a model succeeded"));
-        assert_eq!(played.result.error.as_ref().unwrap().code, code);
-        assert_eq!(played.results()[0].2, "ModelError");
+        assert_eq!(run.result.outcome, Outcome::Error);
+        assert_eq!(run.answer(), "sql has no answer: the model could not be asked.");
+        assert_eq!(run.result.reason.as_deref(), Some("no request to a model succeeded"));
+        assert_eq!(run.result.error.as_ref().unwrap().code, code);
+        assert_eq!(run.results()[0].2, "ModelError");
     }
 }
 
@@ -150,7 +150,7 @@ async fn an_agent_without_its_first_role_fails_and_the_others_go_on() {
         let planned = json!({"make_request": true, "method": "GET", "path": "/v1/orders"});
         let code = json!({"reasoning": "", "python": "result = 6", "explain": ""});
         let or_down = |name: &str, reply: Json| if role == name { down() } else { reply.into() };
-        let played =
+        let run =
             Scene::new(&json!({"max_reasks": 0, "check_query": false, "add_preferred": true}))
                 .with_api([Ok(json!({"status": 200, "data": {"orders": 3}}))])
                 .with_sandbox([assigned(json!({"result": 6}))])
@@ -164,10 +164,9 @@ async fn an_agent_without_its_first_role_fails_and_the_others_go_on() {
                 .role("composer", [said("3 and 6."), said("3 and 6.")])
                 .ask(asked("Compare", json!({"prefer_agents": ["sql", "api_docs", "computation"]})))
                 .await;
-        let failed: Vec<_> =
-            played.results().into_iter().filter(|it| it.1 != "succeeded").collect();
+        let failed: Vec<_> = run.results().into_iter().filter(|it| it.1 != "succeeded").collect();
         assert_eq!(failed, [(agent, "failed".to_owned(), "ModelError".to_owned())]);
-        let all = errors(&played);
+        let all = errors(&run);
         assert!(all.contains(&of("failed", agent, "ModelError")), "{all:?}");
     }
 }
@@ -185,16 +184,16 @@ async fn a_computation_tells_of_its_variables_or_why_there_are_none() {
             .role("composer", [said("It is 6."), said("Nothing is known.")])
     };
     let locals = json!({"result": 6, "rate": 0.5, "day": {"$": "date", "v": "2026-01-02"}, "long": "x".repeat(900)});
-    let played = scene(vec![assigned(locals)]).ask("Count, then compare").await;
-    let computed = played.events(TraceEventKind::Result);
+    let run = scene(vec![assigned(locals)]).ask("Count, then compare").await;
+    let computed = run.events(TraceEventKind::Result);
     let found = &computed.iter().find(|(message, _)| message == "computed").unwrap().1["locals"];
     assert_eq!(found["result"], json!({"type": "int", "value": "6"}));
     assert_eq!(found["rate"]["type"], "float");
     assert_eq!(found["day"], json!({"type": "date", "value": "2026-01-02"}));
     assert!(found["long"]["value"].as_str().unwrap().len() < 560, "the beginning is enough");
     let broken = guest_failure(GuestFaultKind::PythonError, "NameError: x");
-    let played = scene(vec![broken]).ask("Count, then compare").await;
-    let all = errors(&played);
+    let run = scene(vec![broken]).ask("Count, then compare").await;
+    let all = errors(&run);
     for message in ["attempt", "failed"] {
         assert!(all.contains(&of(message, "computation", "ComputationError")), "{all:?}");
     }

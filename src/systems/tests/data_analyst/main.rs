@@ -3,7 +3,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "clippy does not see that the stage is only set in tests"
+    reason = "clippy does not see that these modules are compiled only for tests"
 )]
 
 mod api;

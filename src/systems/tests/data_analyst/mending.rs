@@ -7,7 +7,7 @@ use antiphon_systems::data_analyst::sql::{KnownReference, KnownTable, NamedValue
 use antiphon_systems::data_analyst::{Config, TraceEventKind};
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Played, Scene, query, said};
+use crate::scene::{Scene, ScriptedRun, query, said};
 
 fn tables() -> Vec<KnownTable> {
     let table = |name: &str, columns: &[&str]| KnownTable {
@@ -149,33 +149,33 @@ fn a_query_whose_meaning_would_change_stays_as_it_is() {
 /// DA-53 of `docs/systems/data-analyst.md`.
 #[tokio::test]
 async fn a_query_without_the_quotes_of_a_name_runs_with_them() {
-    let played = Scene::measures(&json!({}))
+    let run = Scene::measures(&json!({}))
         .queries(&["SELECT sum(price_eur) AS eur FROM scrap_log WHERE day > '2026'"], "10 euros.")
         .role("composer", [said("10 euros.")])
         .ask("What do all prices add up to?")
         .await;
     let quoted = r#"SELECT sum(price_eur) AS eur FROM "scrap log" WHERE day > '2026'"#;
-    assert_eq!((played.answer(), played.ran()), ("10 euros.", vec![quoted.to_owned()]));
+    assert_eq!((run.answer(), run.ran()), ("10 euros.", vec![quoted.to_owned()]));
 }
 
 #[tokio::test]
 async fn a_review_may_leave_out_quotes_too() {
     let reviewed = "SELECT sum(price_eur) AS eur FROM Scrap Log WHERE price_eur > 0";
-    let played = Scene::measures(&json!({}))
+    let run = Scene::measures(&json!({}))
         .role("sql_writer", [query("SELECT sum(price_eur) AS eur FROM scrap log")])
         .role("sql_reviewer", [json!({ "sql": reviewed })])
         .role("sql_answerer", [said("10 euros.")])
         .role("composer", [said("10 euros.")])
         .ask("What do all prices add up to?")
         .await;
-    let ran = played.ran();
+    let ran = run.ran();
     assert_eq!(ran.last().unwrap(), &reviewed.replace("Scrap Log", "\"scrap log\""));
-    let decisions = played.events(TraceEventKind::Decision);
+    let decisions = run.events(TraceEventKind::Decision);
     let mut mended = decisions.iter().filter(|(text, _)| text == "query mended");
     assert_eq!(mended.next_back().unwrap().1["written"], reviewed);
 }
 
-async fn orders(question: &str, queries: &[&str], answer: &str) -> Played {
+async fn orders(question: &str, queries: &[&str], answer: &str) -> ScriptedRun {
     Scene::new(&json!({}))
         .queries(queries, answer)
         .role("composer", [said(answer)])
@@ -183,8 +183,8 @@ async fn orders(question: &str, queries: &[&str], answer: &str) -> Played {
         .await
 }
 
-fn feedback(played: &Played) -> String {
-    let requests = played.requests("sql_writer");
+fn feedback(run: &ScriptedRun) -> String {
+    let requests = run.requests("sql_writer");
     requests.get(1).unwrap().messages.last().unwrap().content.to_string()
 }
 
@@ -192,11 +192,11 @@ fn feedback(played: &Played) -> String {
 async fn an_unknown_column_is_told_with_the_tables_that_have_it() {
     let wrong = "SELECT r.net_eur FROM regions r";
     let right = "SELECT sum(net_eur) AS n FROM orders";
-    let played = orders("What is the sum?", &[wrong, right], "It is 42.").await;
-    assert!(feedback(&played).contains("`net_eur` is a column of: orders"));
+    let run = orders("What is the sum?", &[wrong, right], "It is 42.").await;
+    assert!(feedback(&run).contains("`net_eur` is a column of: orders"));
     let misspelt = "SELECT sum(net_euro) FROM orders";
-    let played = orders("What is the sum?", &[misspelt, right], "It is 42.").await;
-    assert!(feedback(&played).contains("did you mean `net_eur`?"));
+    let run = orders("What is the sum?", &[misspelt, right], "It is 42.").await;
+    assert!(feedback(&run).contains("did you mean `net_eur`?"));
 }
 
 const IN_NORTH: &str = "How many orders come from the region North?";
@@ -205,21 +205,18 @@ const WRONG: &str = "SELECT count(*) AS n FROM orders WHERE region = 'North'";
 /// DA-54 of `docs/systems/data-analyst.md`.
 #[tokio::test]
 async fn a_value_of_the_table_that_a_key_refers_to_is_looked_up_there() {
-    let played = orders(IN_NORTH, &[WRONG], "There are 2.").await;
+    let run = orders(IN_NORTH, &[WRONG], "There are 2.").await;
     let by_key = "SELECT count(*) AS n FROM orders WHERE region \
                   IN (SELECT code FROM regions WHERE name = 'North')";
-    assert_eq!(
-        (played.answer(), played.ran()),
-        ("There are 2.", vec![WRONG.into(), by_key.into()])
-    );
-    assert_eq!(played.result.state.sql.query, by_key);
+    assert_eq!((run.answer(), run.ran()), ("There are 2.", vec![WRONG.into(), by_key.into()]));
+    assert_eq!(run.result.state.sql.query, by_key);
 }
 
 const TRIPS: &str = "CREATE TABLE trips (origin TEXT, goal TEXT);
     INSERT INTO trips VALUES ('Ulm', 'Bern'), ('Ulm', 'Basel');";
 const FROM_BERN: &str = "SELECT count(*) AS n FROM trips WHERE origin = 'Bern'";
 
-async fn trips(settings: &Json, queries: &[&str], answer: &str) -> Played {
+async fn trips(settings: &Json, queries: &[&str], answer: &str) -> ScriptedRun {
     let mut scene = Scene::of_tables(TRIPS, &["trips"]);
     scene.config = Config::from_json(settings).unwrap();
     let scene = scene.queries(queries, answer).role("composer", [said(answer)]);
@@ -230,26 +227,26 @@ async fn trips(settings: &Json, queries: &[&str], answer: &str) -> Played {
 #[tokio::test]
 async fn nothing_found_in_the_wrong_column_is_looked_at_again() {
     let right = "SELECT count(*) AS n FROM trips WHERE goal = 'Bern'";
-    let played = trips(&json!({}), &[FROM_BERN, right], "There is 1.").await;
-    assert_eq!((played.answer(), played.ran().len()), ("There is 1.", 2));
+    let run = trips(&json!({}), &[FROM_BERN, right], "There is 1.").await;
+    assert_eq!((run.answer(), run.ran().len()), ("There is 1.", 2));
     let told = "no row has `origin` 'Bern', which is a value of `trips.goal`";
-    assert!(feedback(&played).contains(told), "{}", feedback(&played));
-    assert!(feedback(&played).contains("write the same query again"));
-    let error = played.result.state.sql.attempts[0].error.clone().unwrap();
+    assert!(feedback(&run).contains(told), "{}", feedback(&run));
+    assert!(feedback(&run).contains("write the same query again"));
+    let error = run.result.state.sql.attempts[0].error.clone().unwrap();
     assert_eq!(error.kind, "MisplacedValue");
 }
 
 #[tokio::test]
 async fn a_query_that_is_kept_although_it_finds_nothing_is_the_answer() {
-    let played = trips(&json!({}), &[FROM_BERN, FROM_BERN], "There are 0.").await;
-    assert_eq!((played.answer(), played.requests("sql_writer").len()), ("There are 0.", 2));
+    let run = trips(&json!({}), &[FROM_BERN, FROM_BERN], "There are 0.").await;
+    assert_eq!((run.answer(), run.requests("sql_writer").len()), ("There are 0.", 2));
 }
 
 #[tokio::test]
 async fn nothing_is_the_result_of_the_last_attempt() {
     let settings = json!({"max_sql_attempts": 1});
-    let played = trips(&settings, &[FROM_BERN], "There are 0.").await;
-    assert_eq!((played.answer(), played.ran().len()), ("There are 0.", 1));
+    let run = trips(&settings, &[FROM_BERN], "There are 0.").await;
+    assert_eq!((run.answer(), run.ran().len()), ("There are 0.", 1));
 }
 
 #[tokio::test]
@@ -260,23 +257,23 @@ async fn a_query_that_the_database_accepts_is_run_as_it_is() {
     let tables =
         KnownTable { name: "t".into(), columns: vec!["net eur".into()], ..KnownTable::default() };
     assert_ne!(quote_names(sql, &[tables], "SQLite"), sql, "it would be another order");
-    let played = Scene::of_tables(script, &["t"])
+    let run = Scene::of_tables(script, &["t"])
         .queries(&[sql], "a and b.")
         .role("composer", [said("a and b.")])
         .ask("Which shops are there?")
         .await;
-    assert_eq!(played.ran(), [sql]);
-    assert_eq!(played.result.output.data.as_ref().unwrap().rows[0]["shop"], "b");
+    assert_eq!(run.ran(), [sql]);
+    assert_eq!(run.result.output.data.as_ref().unwrap().rows[0]["shop"], "b");
 }
 
 #[tokio::test]
 async fn a_query_that_fails_in_both_forms_is_told_with_the_error_of_its_own() {
     let wrong = "SELECT r.net_eur, o.elsewhere FROM orders o, regions r";
     let right = "SELECT sum(net_eur) AS n FROM orders";
-    let played = orders("What is the sum?", &[wrong, right], "It is 42.").await;
-    assert_eq!(played.answer(), "It is 42.");
-    assert!(feedback(&played).contains("no such column: r.net_eur"), "{}", feedback(&played));
-    assert_eq!(played.result.state.sql.attempts[0].query, wrong);
+    let run = orders("What is the sum?", &[wrong, right], "It is 42.").await;
+    assert_eq!(run.answer(), "It is 42.");
+    assert!(feedback(&run).contains("no such column: r.net_eur"), "{}", feedback(&run));
+    assert_eq!(run.result.state.sql.attempts[0].query, wrong);
 }
 
 #[test]

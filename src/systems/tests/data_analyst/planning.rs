@@ -29,22 +29,22 @@ fn candidates(question: &str) -> Vec<&'static str> {
 #[tokio::test]
 async fn tables_of_the_database_are_listed_without_a_query() {
     assert_eq!(candidates("List all tables in the database"), ["sql"]);
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .role("sql_answerer", [said("There are 2 tables: orders and regions.")])
         .role("composer", [said("The tables orders and regions.")])
         .ask("List all tables in the database")
         .await;
-    assert_eq!(played.results(), [("sql", "succeeded".to_owned(), String::new())]);
-    let data = played.result.output.data.as_ref().unwrap();
+    assert_eq!(run.results(), [("sql", "succeeded".to_owned(), String::new())]);
+    let data = run.result.output.data.as_ref().unwrap();
     let tables: Vec<_> = data.rows.iter().map(|row| (&row["table"], &row["kind"])).collect();
     let (table, [orders, regions]) = (json!("table"), [json!("orders"), json!("regions")]);
     assert_eq!(tables, [(&orders, &table), (&regions, &table)], "`salaries` may not be read");
     assert_eq!((data.row_count, data.truncated), (2, false));
-    assert_eq!(played.answer(), "The tables orders and regions.");
-    assert_eq!(played.result.outcome, Outcome::Answered);
-    assert_eq!(played.requests("planner").len(), 0, "a choice of one is none");
-    assert_eq!(played.requests("sql_writer").len(), 0, "the words are plain");
-    assert_eq!(played.ran(), [""; 0], "nothing is queried");
+    assert_eq!(run.answer(), "The tables orders and regions.");
+    assert_eq!(run.result.outcome, Outcome::Answered);
+    assert_eq!(run.requests("planner").len(), 0, "a choice of one is none");
+    assert_eq!(run.requests("sql_writer").len(), 0, "the words are plain");
+    assert_eq!(run.ran(), [""; 0], "nothing is queried");
 }
 
 /// DA-02 of `docs/systems/data-analyst.md`.
@@ -52,7 +52,7 @@ async fn tables_of_the_database_are_listed_without_a_query() {
 async fn endpoints_of_the_api_are_listed_without_a_request() {
     let question = "List me all the API points available to you";
     assert_eq!(candidates(question), ["api_docs", "sql"]);
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .with_api([])
         .role("planner", [plan(&["api_docs", "sql"])])
         .role("api_answerer", [said("There are GET /v1/orders, GET /v1/orders/:id and more.")])
@@ -60,16 +60,16 @@ async fn endpoints_of_the_api_are_listed_without_a_request() {
         .role("composer", [said("GET /v1/orders, GET /v1/orders/:id and POST /v1/orders.")])
         .ask(question)
         .await;
-    let data = played.result.output.data.as_ref().unwrap();
+    let data = run.result.output.data.as_ref().unwrap();
     let listed: Vec<_> = data.rows.iter().map(|row| (&row["method"], &row["path"])).collect();
     let texts = ["GET", "POST", "/v1/orders", "/v1/orders/:id"].map(|text| json!(text));
     let [get, post, orders, one] = &texts;
     assert_eq!(listed, [(get, orders), (get, one), (post, orders)]);
-    assert_eq!(played.answer(), "GET /v1/orders, GET /v1/orders/:id and POST /v1/orders.");
-    let api = played.api.as_ref().unwrap();
+    assert_eq!(run.answer(), "GET /v1/orders, GET /v1/orders/:id and POST /v1/orders.");
+    let api = run.api.as_ref().unwrap();
     assert_eq!(api.calls.lock().unwrap().len(), 0, "nothing is sent");
     assert_eq!(api.lookups.lock().unwrap()[1], json!({"question": question, "all": true}));
-    assert_eq!(played.requests("api_planner").len(), 0, "the words are plain");
+    assert_eq!(run.requests("api_planner").len(), 0, "the words are plain");
 }
 
 /// DA-03 of `docs/systems/data-analyst.md`.
@@ -163,8 +163,8 @@ fn preferred_agents_come_first_and_are_not_added() {
 #[tokio::test]
 async fn a_question_whose_agents_are_all_disabled_is_explained() {
     let disabled = json!({"disable_agents": ["sql", "api_docs", "computation"]});
-    let played = Scene::new(&json!({})).ask(asked("How many?", disabled)).await;
-    let output = &played.result.output;
+    let run = Scene::new(&json!({})).ask(asked("How many?", disabled)).await;
+    let output = &run.result.output;
     assert_eq!(
         output.answer,
         "The question was not worked on: every agent for the question is disabled."
@@ -172,8 +172,8 @@ async fn a_question_whose_agents_are_all_disabled_is_explained() {
     assert_eq!(output.planner.as_ref().unwrap().confidence, Some(0.0));
     assert!(output.agent_results.is_empty());
     assert_eq!(output.metadata["composer_fallback"], json!(false));
-    assert_eq!(played.result.outcome, Outcome::NoAnswer);
-    assert_eq!(played.model.requests().len(), 0);
+    assert_eq!(run.result.outcome, Outcome::NoAnswer);
+    assert_eq!(run.model.requests().len(), 0);
 }
 
 #[test]
@@ -214,15 +214,15 @@ async fn a_plan_that_cannot_be_used_leaves_the_candidates() {
 #[tokio::test]
 async fn a_confidence_in_percent_is_a_share_and_only_known_agents_are_kept_once() {
     let reply = json!({"agents": ["SQL", "sql", "rm -rf"], "rationale": "r", "confidence": 80});
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .with_sandbox([])
         .role("planner", [reply])
         .queries(&["SELECT count(*) AS n FROM orders"], "There are 3.")
         .role("composer", [said("There are 3.")])
         .ask("Count, then compare")
         .await;
-    assert_eq!(played.plan(), ["sql"]);
-    assert_eq!(played.result.output.planner.as_ref().unwrap().confidence, Some(0.8));
+    assert_eq!(run.plan(), ["sql"]);
+    assert_eq!(run.result.output.planner.as_ref().unwrap().confidence, Some(0.8));
 }
 
 /// DA-07 of `docs/systems/data-analyst.md`.
@@ -280,10 +280,10 @@ async fn models_read_the_time_and_the_planner_only_the_names_of_facts() {
         .role("composer", [said("There are 3.")]);
     scene.clock = Arc::new(ManualClock::at(Time::from_micros(1_769_342_400_000_000)));
     let request = asked("Count, then compare", json!({"context": {"tenant": "blue"}}));
-    let played = scene.ask(request).await;
-    let writer = played.requests("sql_writer")[0].messages[1].content.to_string();
+    let run = scene.ask(request).await;
+    let writer = run.requests("sql_writer")[0].messages[1].content.to_string();
     assert!(writer.contains("2026-01-25 23") && writer.contains("blue"), "{writer}");
-    let planner = played.requests("planner")[0].messages[1].content.to_string();
+    let planner = run.requests("planner")[0].messages[1].content.to_string();
     assert!(planner.contains("tenant") && !planner.contains("blue"), "{planner}");
 }
 

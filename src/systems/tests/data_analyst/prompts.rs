@@ -12,7 +12,7 @@ async fn every_role_sees_what_is_written_down() {
     }});
     let corrected = "SELECT count(*) AS n FROM orders WHERE region = 'n'";
     let call = |path: &str| json!({"make_request": true, "method": "GET", "path": path});
-    let played = Scene::new(&settings)
+    let run = Scene::new(&settings)
         .with_api([Ok(json!({"status": 200, "data": {"orders": 3}}))])
         .with_sandbox([assigned(json!({"result": 6}))])
         .role("planner", [plan(&["sql", "api_docs", "computation"])])
@@ -35,7 +35,7 @@ async fn every_role_sees_what_is_written_down() {
             json!({"system_prompt": "Be brief."}),
         ))
         .await;
-    assert_eq!(played.answer(), "Together 6.");
+    assert_eq!(run.answer(), "Together 6.");
     for role in [
         "planner",
         "sql_writer",
@@ -45,6 +45,6 @@ async fn every_role_sees_what_is_written_down() {
         "api_answerer",
         "composer",
     ] {
-        compare_conversation("data_analyst", &format!("{role}.txt"), &played.requests(role));
+        compare_conversation("data_analyst", &format!("{role}.txt"), &run.requests(role));
     }
 }

@@ -6,12 +6,12 @@ use antiphon_systems::Outcome;
 use antiphon_systems::data_analyst::{AgentRequest, TabularResult, TraceEventKind};
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Played, Scene, query, said};
+use crate::scene::{Scene, ScriptedRun, query, said};
 
 const COUNT: &str = "SELECT count(*) AS n FROM orders";
 
 /// A database question with these queries, which nobody reviews.
-async fn played(queries: &[&str]) -> Played {
+async fn run_queries(queries: &[&str]) -> ScriptedRun {
     let scene = Scene::new(&json!({"check_query": false}))
         .role("sql_writer", queries.iter().map(|sql| query(sql)));
     let scene = scene.role("sql_answerer", [said("There are 3.")]);
@@ -21,25 +21,25 @@ async fn played(queries: &[&str]) -> Played {
 /// DA-10 of `docs/systems/data-analyst.md`.
 #[tokio::test]
 async fn an_error_of_the_database_goes_back_to_the_model() {
-    let played = Scene::new(&json!({"check_query": false}))
+    let run = Scene::new(&json!({"check_query": false}))
         .role("sql_writer", [query("SELECT sum(price) FROM orders"), query(COUNT)])
         .role("sql_answerer", [said("There are 3.")])
         .role("composer", [said("There are 3.")])
         .ask("How many orders?")
         .await;
-    assert_eq!(played.results()[0].1, "succeeded");
-    let second = &played.requests("sql_writer")[1].messages;
+    assert_eq!(run.results()[0].1, "succeeded");
+    let second = &run.requests("sql_writer")[1].messages;
     let feedback = second.last().unwrap().content.to_string();
     assert!(feedback.contains("no such column: price"), "{feedback}");
     let earlier = second[second.len() - 2].content.to_string();
     assert!(earlier.contains("sum(price)"), "{earlier}");
-    let (message, failed) = &played.events(TraceEventKind::Error)[0];
+    let (message, failed) = &run.events(TraceEventKind::Error)[0];
     assert_eq!((message.as_str(), &failed["attempt"]), ("attempt", &json!(1)));
-    let succeeded = played.events(TraceEventKind::Message);
+    let succeeded = run.events(TraceEventKind::Message);
     assert!(
         succeeded.iter().any(|(text, data)| text == "succeeded" && data["attempt"] == json!(2))
     );
-    let query = played.events(TraceEventKind::Tool);
+    let query = run.events(TraceEventKind::Tool);
     assert!(query.iter().any(|(text, data)| text == "query" && data["row_count"] == json!(1)));
 }
 
@@ -52,16 +52,16 @@ async fn four_failed_queries_fail_the_agent_and_the_question_is_still_composed()
         "SELECT c FROM orders",
         "SELECT d FROM orders",
     ];
-    let played = played(&wrong).await;
-    assert_eq!(played.ran(), wrong, "each was tried once");
-    assert_eq!(played.results(), [("sql", "failed".to_owned(), "QueryError".to_owned())]);
-    let error = played.result.output.agent_results[0].error.as_ref().unwrap();
+    let run = run_queries(&wrong).await;
+    assert_eq!(run.ran(), wrong, "each was tried once");
+    assert_eq!(run.results(), [("sql", "failed".to_owned(), "QueryError".to_owned())]);
+    let error = run.result.output.agent_results[0].error.as_ref().unwrap();
     assert_eq!(error.details["attempts"].as_array().unwrap().len(), 4);
-    assert_eq!(played.answer(), "That is all there is.");
-    assert_eq!(played.result.outcome, Outcome::NoAnswer);
-    let reason = played.result.reason.as_deref();
+    assert_eq!(run.answer(), "That is all there is.");
+    assert_eq!(run.result.outcome, Outcome::NoAnswer);
+    let reason = run.result.reason.as_deref();
     assert_eq!(reason, Some("sql: no query was found that the database accepts"));
-    let composer = played.requests("composer")[0].messages[1].content.to_string();
+    let composer = run.requests("composer")[0].messages[1].content.to_string();
     assert!(!composer.contains("no such column"), "errors are for the trace: {composer}");
 }
 
@@ -69,12 +69,12 @@ async fn four_failed_queries_fail_the_agent_and_the_question_is_still_composed()
 #[tokio::test]
 async fn a_lone_null_is_no_answer() {
     let null = "SELECT sum(net_eur) AS total FROM orders WHERE id > 99";
-    let played = played(&[null]).await;
-    assert_eq!(played.results(), [("sql", "failed".to_owned(), "NoValue".to_owned())]);
-    assert_eq!(played.result.outcome, Outcome::NoAnswer);
-    let reason = played.result.reason.as_deref().unwrap();
+    let run = run_queries(&[null]).await;
+    assert_eq!(run.results(), [("sql", "failed".to_owned(), "NoValue".to_owned())]);
+    assert_eq!(run.result.outcome, Outcome::NoAnswer);
+    let reason = run.result.reason.as_deref().unwrap();
     assert!(reason.contains("no value there"), "{reason}");
-    assert!(played.requests("sql_answerer").is_empty());
+    assert!(run.requests("sql_answerer").is_empty());
 }
 
 #[tokio::test]
@@ -88,22 +88,22 @@ async fn a_small_writer_is_told_the_time_only_where_the_question_needs_it() {
         scene.model_name = model;
         let context = json!({"shop": "Lyon"});
         let request = json!({"question": question, "context": context});
-        let played = scene
+        let run = scene
             .role("composer", [said("There are 3.")])
             .ask(serde_json::from_value::<AgentRequest>(request).unwrap())
             .await;
-        let shown = played.requests("sql_writer")[0].messages[1].content.to_string();
+        let shown = run.requests("sql_writer")[0].messages[1].content.to_string();
         assert_eq!(shown.contains("current_date"), is_told, "{shown}");
         assert!(shown.contains("Lyon"), "{shown}");
-        assert!(played.result.state.context.contains_key("current_date"));
+        assert!(run.result.state.context.contains_key("current_date"));
     }
 }
 
 #[tokio::test]
 async fn a_query_that_failed_is_not_run_again() {
-    let played = played(&["SELECT a FROM orders", "SELECT a FROM orders", COUNT]).await;
-    assert_eq!(played.ran(), ["SELECT a FROM orders", COUNT]);
-    assert_eq!(played.result.state.sql.attempts.len(), 3);
+    let run = run_queries(&["SELECT a FROM orders", "SELECT a FROM orders", COUNT]).await;
+    assert_eq!(run.ran(), ["SELECT a FROM orders", COUNT]);
+    assert_eq!(run.result.state.sql.attempts.len(), 3);
 }
 
 /// DA-12 of `docs/systems/data-analyst.md`.
@@ -121,10 +121,10 @@ async fn what_does_not_only_read_never_reaches_the_database() {
         "ATTACH DATABASE 'x' AS y",
         "",
     ] {
-        let played = played(&[evil, evil, evil, evil]).await;
-        assert_eq!(played.results()[0].1, "failed", "{evil}");
-        assert!(played.ran().is_empty(), "{evil} was run");
-        let attempts = &played.result.state.sql.attempts;
+        let run = run_queries(&[evil, evil, evil, evil]).await;
+        assert_eq!(run.results()[0].1, "failed", "{evil}");
+        assert!(run.ran().is_empty(), "{evil} was run");
+        let attempts = &run.result.state.sql.attempts;
         let kind = &attempts[0].error.as_ref().unwrap().kind;
         assert_eq!(kind, if evil.is_empty() { "NoQuery" } else { "UnsafeQuery" }, "{evil}");
     }
@@ -134,13 +134,13 @@ async fn what_does_not_only_read_never_reaches_the_database() {
 #[tokio::test]
 async fn a_word_in_a_name_or_a_text_is_no_statement() {
     let sql = "SELECT updated_at, 'drop me' AS note FROM orders ORDER BY id";
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .queries(&[sql], "Two were updated.")
         .role("composer", [said("Two were updated.")])
         .ask("Which orders?")
         .await;
-    assert_eq!(played.ran(), [sql]);
-    let data = played.result.output.data.as_ref().unwrap();
+    assert_eq!(run.ran(), [sql]);
+    let data = run.result.output.data.as_ref().unwrap();
     assert_eq!(data.rows[0]["note"], "drop me");
 }
 
@@ -154,13 +154,13 @@ async fn a_table_outside_the_list_is_refused_wherever_it_stands() {
         "SELECT o.id FROM orders o JOIN salaries AS o2 ON o2.eur = o.id",
         "WITH x AS (SELECT * FROM salaries) SELECT * FROM x",
     ] {
-        let played = played(&[evil, evil, evil, evil]).await;
-        assert!(played.ran().is_empty(), "{evil} was run");
-        let kind = &played.result.state.sql.attempts[0].error.as_ref().unwrap().kind;
+        let run = run_queries(&[evil, evil, evil, evil]).await;
+        assert!(run.ran().is_empty(), "{evil} was run");
+        let kind = &run.result.state.sql.attempts[0].error.as_ref().unwrap().kind;
         assert_eq!(kind, "TableNotAllowed", "{evil}");
     }
     let own = "WITH salaries AS (SELECT 3 AS eur) SELECT eur FROM salaries";
-    assert_eq!(played(&[own]).await.ran(), [own], "it is the CTE that is read");
+    assert_eq!(run_queries(&[own]).await.ran(), [own], "it is the CTE that is read");
 }
 
 /// DA-15 of `docs/systems/data-analyst.md`.
@@ -195,10 +195,10 @@ async fn a_database_that_cannot_be_reached_fails_the_agent_at_once() {
     let fault =
         Fault::new(FaultCode::DatabaseUnreachable, "the database `/secret/x` cannot be reached");
     *scene.database.as_ref().unwrap().fault.lock().unwrap() = Some(fault);
-    let played = scene.ask("How many orders?").await;
-    assert_eq!(played.results(), [("sql", "failed".to_owned(), "DatabaseUnavailable".to_owned())]);
-    assert_eq!(played.requests("sql_writer").len(), 0);
-    let composer = played.requests("composer")[0].messages[1].content.to_string();
+    let run = scene.ask("How many orders?").await;
+    assert_eq!(run.results(), [("sql", "failed".to_owned(), "DatabaseUnavailable".to_owned())]);
+    assert_eq!(run.requests("sql_writer").len(), 0);
+    let composer = run.requests("composer")[0].messages[1].content.to_string();
     assert!(
         composer.contains("could not be reached") && !composer.contains("/secret"),
         "{composer}"
@@ -228,12 +228,12 @@ fn rows_as_lists_and_as_maps_are_the_same_table() {
 #[tokio::test]
 async fn more_rows_than_the_limit_are_left_out_and_the_table_says_so() {
     let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) SELECT i FROM n";
-    let played = Scene::with_rows(&json!({}), 1_000)
+    let run = Scene::with_rows(&json!({}), 1_000)
         .queries(&[sql], "Many.")
         .role("composer", [said("Many.")])
         .ask("Show all numbers")
         .await;
-    let data = played.result.output.data.as_ref().unwrap();
+    let data = run.result.output.data.as_ref().unwrap();
     assert_eq!((data.row_count, data.truncated), (1000, true));
 }
 
@@ -241,17 +241,17 @@ async fn more_rows_than_the_limit_are_left_out_and_the_table_says_so() {
 #[tokio::test]
 async fn of_a_result_the_first_rows_are_json_and_all_are_an_attachment() {
     let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) SELECT i FROM n";
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .queries(&[sql], "Many.")
         .role("composer", [said("Many.")])
         .ask("Show all numbers")
         .await;
-    let data = played.result.output.data.as_ref().unwrap();
+    let data = run.result.output.data.as_ref().unwrap();
     assert_eq!((data.row_count, data.rows.len(), data.truncated), (1_500, 1_000, false));
-    let bytes = played.result.attachments.get(data.arrow.as_ref().unwrap()).unwrap();
+    let bytes = run.result.attachments.get(data.arrow.as_ref().unwrap()).unwrap();
     assert!(bytes.starts_with(&[0xff; 4]), "an Arrow stream");
-    let events = played.result.events.iter().map(|event| json!(event.data).to_string());
-    for text in events.chain([json!(played.result.state).to_string(), json!(data).to_string()]) {
+    let events = run.result.events.iter().map(|event| json!(event.data).to_string());
+    for text in events.chain([json!(run.result.state).to_string(), json!(data).to_string()]) {
         assert!(!text.contains("/////"), "no such bytes in base64");
     }
 }
@@ -280,22 +280,22 @@ fn cells_are_values_that_json_can_hold() {
 #[tokio::test]
 async fn what_the_database_lacks_is_said_without_a_query() {
     let missing = json!({"missing": "the weather", "sql": ""});
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .role("sql_writer", [missing])
         .role("composer", [said("The weather is not known.")])
         .ask("How was the weather?")
         .await;
-    assert_eq!(played.results(), [("sql", "failed".to_owned(), "NotInData".to_owned())]);
+    assert_eq!(run.results(), [("sql", "failed".to_owned(), "NotInData".to_owned())]);
     let reason = "sql: the database does not hold what is asked for: the weather";
-    assert_eq!(played.result.reason.as_deref(), Some(reason));
-    assert!(played.ran().is_empty());
+    assert_eq!(run.result.reason.as_deref(), Some(reason));
+    assert!(run.ran().is_empty());
 }
 
 #[tokio::test]
 async fn the_writer_reads_columns_keys_values_and_descriptions() {
     let settings =
         json!({"descriptions": {"orders": "what was sold", "orders.net_eur": "net, in euros"}});
-    let played = Scene::new(&settings)
+    let run = Scene::new(&settings)
         .queries(
             &["SELECT sum(net_eur) AS net_eur FROM orders WHERE region = 'n'"],
             "It was 22 euros.",
@@ -303,7 +303,7 @@ async fn the_writer_reads_columns_keys_values_and_descriptions() {
         .role("composer", [said("It was 22 euros.")])
         .ask("How much was sold in the North?")
         .await;
-    let read = played.requests("sql_writer")[0].messages[1].content.to_string();
+    let read = run.requests("sql_writer")[0].messages[1].content.to_string();
     for part in [
         "Table orders (3 rows): what was sold",
         "- net_eur REAL: net, in euros",
@@ -325,9 +325,9 @@ async fn descriptions_of_what_the_database_does_not_have_end_the_question() {
         ("salaries", "it has orders, regions"),
     ] {
         let settings = json!({"descriptions": {"orders.net_eur": "net", name: "?"}});
-        let played = Scene::new(&settings).ask("How many orders?").await;
-        assert_eq!(played.result.outcome, Outcome::Error);
-        let fault = played.result.error.unwrap();
+        let run = Scene::new(&settings).ask("How many orders?").await;
+        assert_eq!(run.result.outcome, Outcome::Error);
+        let fault = run.result.error.unwrap();
         assert_eq!(fault.code.as_str(), "system_setting_invalid");
         let message = format!("`descriptions` names what the database does not have: {name}");
         assert_eq!((&fault.message, fault.hint.as_deref()), (&message, Some(hint)));
@@ -341,23 +341,23 @@ async fn a_query_in_prose_or_a_fence_is_found() {
         "Here it is: SELECT count(*) AS n FROM orders",
         "SELECT count(*) AS n FROM orders ; ",
     ] {
-        assert_eq!(played(&[written]).await.ran(), [COUNT], "{written}");
+        assert_eq!(run_queries(&[written]).await.ran(), [COUNT], "{written}");
     }
 }
 
 #[tokio::test]
 async fn an_answer_states_only_what_stands_in_the_rows() {
-    let played = Scene::new(&json!({"check_query": false}))
+    let run = Scene::new(&json!({"check_query": false}))
         .role("sql_writer", [query(COUNT)])
         .role("sql_answerer", [said("There are 4 orders."), said("There are three orders.")])
         .role("composer", [said("There are three.")])
         .ask("How many orders?")
         .await;
     assert_eq!(
-        played.result.output.agent_results[0].answer.as_deref(),
+        run.result.output.agent_results[0].answer.as_deref(),
         Some("There are three orders.")
     );
-    let again = played.requests("sql_answerer")[1].messages.last().unwrap().content.to_string();
+    let again = run.requests("sql_answerer")[1].messages.last().unwrap().content.to_string();
     assert!(again.contains("the number `4` is not in the result"), "{again}");
     let twice = Scene::new(&json!({"check_query": false}))
         .role("sql_writer", [query(COUNT)])
@@ -374,16 +374,16 @@ async fn an_answer_states_only_what_stands_in_the_rows() {
 async fn a_ratio_in_words_is_one_of_two_numbers_of_the_rows() {
     let sql = "SELECT region, count(*) AS n FROM orders GROUP BY region ORDER BY n DESC";
     let tripled = "The north has three times as many, it tripled.";
-    let played = Scene::new(&json!({"check_query": false}))
+    let run = Scene::new(&json!({"check_query": false}))
         .role("sql_writer", [query(sql)])
         .role("sql_answerer", [said("n has half as many as s."), said("n has 2, twice as many.")])
         .role("composer", [said(tripled), said("The north has twice as many.")])
         .ask("Compare the orders of both regions by count")
         .await;
-    let wordings = played.result.output.agent_results[0].answer.as_deref();
+    let wordings = run.result.output.agent_results[0].answer.as_deref();
     assert_eq!(wordings, Some("n has half as many as s."), "which is larger is not compared");
-    assert_eq!(played.answer(), "The north has twice as many.");
-    let again = played.requests("composer")[1].messages.last().unwrap().content.to_string();
+    assert_eq!(run.answer(), "The north has twice as many.");
+    let again = run.requests("composer")[1].messages.last().unwrap().content.to_string();
     assert!(again.contains("`tripled` is not the ratio of two numbers"), "{again}");
 }
 
@@ -418,26 +418,26 @@ async fn queries_that_come_to_different_results_are_no_answer() {
 
 #[tokio::test]
 async fn whole_numbers_are_compared_by_all_their_digits() {
-    let played = Scene::new(&json!({"check_query": false}))
+    let run = Scene::new(&json!({"check_query": false}))
         .role("sql_writer", [query("SELECT 9007199254740993 AS id")])
         .role("sql_answerer", [said("It is 9007199254740992."), said("It is 9007199254740993.")])
         .role("composer", [said("It is 9007199254740993.")])
         .ask("Which order?")
         .await;
-    assert_eq!(played.requests("sql_answerer").len(), 2);
-    assert_eq!(played.answer(), "It is 9007199254740993.");
+    assert_eq!(run.requests("sql_answerer").len(), 2);
+    assert_eq!(run.answer(), "It is 9007199254740993.");
 }
 
 #[tokio::test]
 async fn a_candidate_that_fails_leaves_the_others() {
     let settings = json!({"check_query": false, "candidate_queries": 2, "max_sql_attempts": 1});
-    let played = Scene::new(&settings)
+    let run = Scene::new(&settings)
         .role("sql_writer", [query(COUNT), query("SELECT a FROM orders")])
         .role("sql_answerer", [said("There are 3.")])
         .role("composer", [said("There are 3.")])
         .ask("How many orders?")
         .await;
-    assert_eq!(played.result.outcome, Outcome::Answered);
+    assert_eq!(run.result.outcome, Outcome::Answered);
 }
 
 /// DA-40 of `docs/systems/data-analyst.md`.

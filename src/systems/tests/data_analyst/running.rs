@@ -10,7 +10,7 @@ use antiphon_stores::{Cipher, Durability, MemoryStore, SealedStore, StoredThread
 use antiphon_systems::{Outcome, Session};
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Played, Scene, assigned, plan, said};
+use crate::scene::{Scene, ScriptedRun, assigned, plan, said};
 
 const COUNT: &str = "SELECT count(*) AS n FROM orders";
 
@@ -31,9 +31,9 @@ fn three(settings: &Json, plan: &Json) -> Scene {
 }
 
 /// The nodes in which an agent begins or ends, in the order in which they did.
-fn steps(played: &Played) -> Vec<String> {
+fn steps(run: &ScriptedRun) -> Vec<String> {
     let shown = ["sql_schema", "sql_result", "api_find", "api_result", "compute"];
-    let steps = played.result.events.iter().filter_map(|event| {
+    let steps = run.result.events.iter().filter_map(|event| {
         let name = event.path.last().filter(|name| shown.contains(&&***name))?;
         match event.kind {
             EventKind::NodeStarted => Some(format!("{name} begins")),
@@ -81,7 +81,7 @@ async fn agents_that_do_not_depend_on_each_other_work_side_by_side() {
 #[tokio::test]
 async fn an_agent_that_needs_one_that_failed_is_skipped_if_the_settings_say_so() {
     for (requires, status) in [(true, "skipped"), (false, "succeeded")] {
-        let played = Scene::new(&json!({"require_dependencies": requires}))
+        let run = Scene::new(&json!({"require_dependencies": requires}))
             .with_sandbox([assigned(json!({"result": 6}))])
             .role("planner", [plan(&["sql", "computation"])])
             .role("sql_writer", [json!({"missing": "it", "sql": ""})])
@@ -90,7 +90,7 @@ async fn an_agent_that_needs_one_that_failed_is_skipped_if_the_settings_say_so()
             .role("composer", [said("That is known.")])
             .ask("Count, then compare")
             .await;
-        assert_eq!(played.results()[1].1, status, "require_dependencies: {requires}");
+        assert_eq!(run.results()[1].1, status, "require_dependencies: {requires}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The stage: a script for each role, a SQLite file, tools of an API and a sandbox from scripts.
+//! What the tests share: a script for each role, a SQLite file, tools of an API and a sandbox from scripts.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -35,8 +35,8 @@ pub(crate) struct Scene {
     _folder: TempDir,
 }
 
-/// What was played.
-pub(crate) struct Played {
+/// A run that has ended, with what it asked.
+pub(crate) struct ScriptedRun {
     pub(crate) result: SystemResult<OrchestratorResponse, State>,
     pub(crate) model: Arc<ScriptedModel>,
     pub(crate) database: Option<Arc<CountedTools>>,
@@ -149,11 +149,11 @@ impl Scene {
         (self.sessions)(Session::new(self.clock.clone()))
     }
 
-    pub(crate) async fn ask(self, request: impl Into<AgentRequest>) -> Played {
+    pub(crate) async fn ask(self, request: impl Into<AgentRequest>) -> ScriptedRun {
         let (model, result) = self.try_ask(request).await;
         let (scene, result) = result;
         let Self { database, api, .. } = scene;
-        Played { result: result.unwrap(), model, database, api }
+        ScriptedRun { result: result.unwrap(), model, database, api }
     }
 
     pub(crate) async fn try_ask(
@@ -168,7 +168,7 @@ impl Scene {
     }
 }
 
-impl Played {
+impl ScriptedRun {
     pub(crate) fn answer(&self) -> &str {
         &self.result.output.answer
     }

@@ -4,9 +4,9 @@ use antiphon_systems::data_analyst::sql::KnownTable;
 use antiphon_systems::data_analyst::sql::date_difference::date_difference;
 use serde_json::json;
 
-use crate::scene::{Played, Scene, said};
+use crate::scene::{Scene, ScriptedRun, said};
 
-async fn played(question: &str, queries: &[&str], answer: &str) -> Played {
+async fn run_queries(question: &str, queries: &[&str], answer: &str) -> ScriptedRun {
     Scene::measures(&json!({}))
         .queries(queries, answer)
         .role("composer", [said(answer)])
@@ -20,7 +20,7 @@ async fn a_sum_of_another_unit_is_refused_until_the_query_converts_it() {
     let question = "How many tonnes of scrap were there in total?";
     let wrong = "SELECT sum(scrap_kg) AS total FROM \"scrap log\"";
     let right = "SELECT sum(scrap_kg) / 1000.0 AS scrap_t FROM \"scrap log\"";
-    let mended = played(question, &[wrong, right], "It was 2.5 tonnes.").await;
+    let mended = run_queries(question, &[wrong, right], "It was 2.5 tonnes.").await;
     assert_eq!((mended.answer(), mended.ran()), ("It was 2.5 tonnes.", vec![right.to_owned()]));
     let feedback = mended.requests("sql_writer")[1].messages.last().unwrap().content.to_string();
     for part in [
@@ -30,7 +30,7 @@ async fn a_sum_of_another_unit_is_refused_until_the_query_converts_it() {
         assert!(feedback.contains(part), "{part} in {feedback}");
     }
 
-    let refused = played(question, &[wrong; 4], "2500").await;
+    let refused = run_queries(question, &[wrong; 4], "2500").await;
     assert_eq!(refused.results(), [("sql", "failed".to_owned(), "UnitMismatch".to_owned())]);
     assert!(refused.ran().is_empty());
     let reason = refused.result.reason.as_deref().unwrap();
@@ -52,7 +52,7 @@ async fn a_query_is_not_held_against_units_that_it_does_not_answer_in() {
         ("What did it cost in total, in euros?", "sum(price_eur) AS n"),
     ] {
         let query = format!("SELECT {query} {log}");
-        let asked = played(question, &[query.as_str()], "The query found it.").await;
+        let asked = run_queries(question, &[query.as_str()], "The query found it.").await;
         assert_eq!(asked.ran(), [query], "{question}");
     }
 }
@@ -70,7 +70,7 @@ async fn each_kind_of_unit_has_its_own_advice() {
         ),
     ] {
         let query = format!("SELECT max({column}) AS n FROM \"scrap log\"");
-        let asked = played(question, &[query.as_str(); 4], "unused").await;
+        let asked = run_queries(question, &[query.as_str(); 4], "unused").await;
         let requests = asked.requests("sql_writer");
         let feedback = requests[1].messages.last().unwrap().content.to_string();
         assert!(feedback.contains(advice), "{advice} in {feedback}");
@@ -83,7 +83,7 @@ async fn each_kind_of_unit_has_its_own_advice() {
 async fn names_that_need_quotes_have_them_and_functions_of_others_have_a_form() {
     let month = "SELECT count(*) AS n FROM \"scrap log\" WHERE MONTH(day) = 3";
     let right = "SELECT count(*) AS n FROM \"scrap log\" WHERE strftime('%m', day) = '03'";
-    let mended = played("How many entries in March?", &[month, right], "1 entry").await;
+    let mended = run_queries("How many entries in March?", &[month, right], "1 entry").await;
     let requests = mended.requests("sql_writer");
     let read = requests[0].messages[1].content.to_string();
     for part in ["Table \"scrap log\" (2 rows)", "- \"order\" INTEGER", "- scrap_kg REAL"] {
@@ -101,13 +101,13 @@ async fn dates_that_are_texts_are_not_subtracted_as_texts() {
     let wrong = "SELECT max(o.updated_at - p.updated_at) AS days FROM orders o, orders p";
     let right = "SELECT max(julianday(o.updated_at) - julianday(p.updated_at)) AS days \
                  FROM orders o, orders p";
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .queries(&[wrong, right], "It is 1 day.")
         .role("composer", [said("It is 1 day.")])
         .ask("How many days lie between the first and the last update in the database?")
         .await;
-    assert_eq!((played.answer(), played.ran()), ("It is 1 day.", vec![right.to_owned()]));
-    let feedback = played.requests("sql_writer")[1].messages.last().unwrap().content.to_string();
+    assert_eq!((run.answer(), run.ran()), ("It is 1 day.", vec![right.to_owned()]));
+    let feedback = run.requests("sql_writer")[1].messages.last().unwrap().content.to_string();
     let hint = "write julianday(o.updated_at) - julianday(p.updated_at)";
     assert!(feedback.contains(hint), "{feedback}");
 }

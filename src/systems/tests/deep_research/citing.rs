@@ -20,14 +20,14 @@ fn verified() -> ResearchRequest {
 async fn a_deep_research_verifies_each_claim_of_its_report() {
     let supported =
         json!({"verdicts": [{"number": 0, "reasoning": "so it is", "verdict": "supported"}]});
-    let played = light(Library::tea())
+    let run = light(Library::tea())
         .role("reporter", [json!({"report": "Green tea steeps for two minutes [0]."})])
         .always("verifier", ScriptedReply::json(&supported))
         .always("quick_verifier", ScriptedReply::json(&supported))
         .ask(verified())
         .await;
-    let output = &played.result.output;
-    assert_eq!(played.result.outcome, Outcome::Answered, "{:?}", output.errors);
+    let output = &run.result.output;
+    assert_eq!(run.result.outcome, Outcome::Answered, "{:?}", output.errors);
     assert!(
         output.answer.starts_with("Green tea steeps for two minutes [Green]"),
         "{}",
@@ -37,15 +37,15 @@ async fn a_deep_research_verifies_each_claim_of_its_report() {
     assert!(output.audit.as_ref().unwrap().is_clean());
     assert_eq!(output.verification_summary.as_ref().unwrap().verdicts.supported, 1);
     assert!(output.sources.iter().any(|source| source.is_cited));
-    assert!(!played.roles().contains(&"synthesiser".to_owned()));
+    assert!(!run.roles().contains(&"synthesiser".to_owned()));
 }
 
 #[tokio::test]
 async fn without_a_reporter_the_evidence_is_the_report_and_says_so() {
-    let played = light(Library::tea()).ask(verified()).await;
-    let output = &played.result.output;
+    let run = light(Library::tea()).ask(verified()).await;
+    let output = &run.result.output;
     assert_eq!(output.research_outcome, ResearchOutcome::Degraded);
-    assert_eq!((played.result.outcome, output.answer.as_str()), (Outcome::NoAnswer, ""));
+    assert_eq!((run.result.outcome, output.answer.as_str()), (Outcome::NoAnswer, ""));
     assert!(output.final_report.contains("[Black]"), "{}", output.final_report);
     assert!(output.claims.is_empty() && output.verification_summary.is_none());
 }
@@ -53,18 +53,18 @@ async fn without_a_reporter_the_evidence_is_the_report_and_says_so() {
 #[tokio::test]
 async fn a_report_whose_verification_takes_too_long_is_delivered_without_verdicts() {
     let late = ScriptedReply::text("late").after(Duration::from_secs(400));
-    let played = light(Library::tea())
+    let run = light(Library::tea())
         .role("reporter", [json!({"report": "Green tea steeps for two minutes [0]."})])
         .always("verifier", late.clone())
         .always("quick_verifier", late)
         .ask(verified())
         .await;
-    let output = &played.result.output;
+    let output = &run.result.output;
     assert_eq!(output.research_outcome, ResearchOutcome::TimeoutPartial);
-    assert_eq!((played.result.outcome, output.answer.as_str()), (Outcome::Budget, ""));
+    assert_eq!((run.result.outcome, output.answer.as_str()), (Outcome::Budget, ""));
     assert!(!output.final_report.is_empty());
     assert!(output.claims.is_empty() && output.verification_summary.is_none());
-    assert!(played.seconds() < 300.0, "{}", played.seconds());
+    assert!(run.seconds() < 300.0, "{}", run.seconds());
 }
 
 /// A research within some seconds whose claims are verified.
@@ -85,14 +85,14 @@ async fn a_verified_research_ends_within_any_limit() {
         (14.0, "passage_extractor"),
     ] {
         let late = ScriptedReply::text("late").after(Duration::from_secs(400));
-        let played = verified_within(limit)
+        let run = verified_within(limit)
             .always(role, late.clone())
             .always("quick_verifier", late)
             .ask(verified())
             .await;
-        let output = &played.result.output;
+        let output = &run.result.output;
         assert_eq!(output.research_outcome, ResearchOutcome::TimeoutPartial, "{limit} {role}");
-        assert_eq!((played.result.outcome, output.answer.as_str()), (Outcome::Budget, ""));
+        assert_eq!((run.result.outcome, output.answer.as_str()), (Outcome::Budget, ""));
         let begins = if role == "verifier" {
             "Green tea steeps for two minutes"
         } else {
@@ -100,8 +100,8 @@ async fn a_verified_research_ends_within_any_limit() {
         };
         assert!(output.final_report.starts_with(begins), "{role}: {}", output.final_report);
         assert!(output.claims.is_empty() && output.verification_summary.is_none());
-        assert_eq!(played.errors().last(), Some(&"RESEARCH_TIMEOUT"));
-        assert!(played.seconds() < limit, "{limit}: {}", played.seconds());
+        assert_eq!(run.errors().last(), Some(&"RESEARCH_TIMEOUT"));
+        assert!(run.seconds() < limit, "{limit}: {}", run.seconds());
     }
 }
 
@@ -109,7 +109,7 @@ async fn a_verified_research_ends_within_any_limit() {
 #[tokio::test]
 async fn a_web_search_is_answered_directly_when_its_verification_takes_too_long() {
     let late = ScriptedReply::text("late").after(Duration::from_secs(5));
-    let played = Scene::new(&json!({"web_search_timeout_s": 1.5}))
+    let run = Scene::new(&json!({"web_search_timeout_s": 1.5}))
         .role("researcher", [json!({"queries": ["green"]}), json!({"observation": "Two [1]."})])
         .role("reporter", [json!({"report": "Green tea steeps for two minutes [0]."})])
         .always("verifier", late.clone())
@@ -117,12 +117,12 @@ async fn a_web_search_is_answered_directly_when_its_verification_takes_too_long(
         .role("responder", [json!({"response": "About two minutes [1]."})])
         .ask(ResearchRequest { query_mode: QueryMode::WebSearch, ..verified() })
         .await;
-    let output = &played.result.output;
+    let output = &run.result.output;
     assert_eq!(output.research_outcome, ResearchOutcome::FallbackSimple);
     assert!(output.answer.contains("https://green.example/tea"), "{}", output.answer);
     assert!(output.claims.is_empty() && output.verification_summary.is_none());
-    assert!(played.errors().contains(&"WEB_SEARCH_TIMEOUT"));
-    assert!((played.seconds() - 1.5).abs() < 0.1, "{}", played.seconds());
+    assert!(run.errors().contains(&"WEB_SEARCH_TIMEOUT"));
+    assert!((run.seconds() - 1.5).abs() < 0.1, "{}", run.seconds());
 }
 
 /// DR-31 of `docs/systems/deep-research.md`.
@@ -134,18 +134,18 @@ async fn a_claim_that_takes_too_long_to_be_taken_apart_is_one_fact() {
         json!({"verdicts": [{"number": 0, "reasoning": "in part", "verdict": "partial"}]});
     let mut scene = light(Library::tea());
     scene.config.citation.insert("revises".to_owned(), json!(true));
-    let played = scene
+    let run = scene
         .role("reporter", [report(&claim.replace("land.", "land [0]."))])
         .always("verifier", ScriptedReply::json(&partial))
         .always("quick_verifier", ScriptedReply::json(&partial))
         .always("claim_splitter", late)
         .ask(verified())
         .await;
-    assert_eq!(played.notes("atomic_facts")[0]["facts"], json!([claim]));
-    assert_eq!(played.result.outcome, Outcome::Answered, "{:?}", played.result.output.errors);
-    assert_eq!(played.result.output.claims.len(), 1);
-    assert!(played.result.error.is_none());
-    assert!((played.seconds() - 10.0).abs() < 0.1, "{}", played.seconds());
+    assert_eq!(run.notes("atomic_facts")[0]["facts"], json!([claim]));
+    assert_eq!(run.result.outcome, Outcome::Answered, "{:?}", run.result.output.errors);
+    assert_eq!(run.result.output.claims.len(), 1);
+    assert!(run.result.error.is_none());
+    assert!((run.seconds() - 10.0).abs() < 0.1, "{}", run.seconds());
 }
 
 #[tokio::test]
@@ -159,15 +159,15 @@ async fn a_small_model_has_more_time_to_take_a_claim_apart() {
     let mut scene = light(Library::tea());
     scene.model_name = "local:qwen-1.5b";
     scene.config.citation.insert("revises".to_owned(), json!(true));
-    let played = scene
+    let run = scene
         .role("reporter", [report(&claim.replace("land.", "land [0]."))])
         .always("verifier", ScriptedReply::json(&partial))
         .always("quick_verifier", ScriptedReply::json(&partial))
         .always("claim_splitter", splits)
         .ask(verified())
         .await;
-    assert!(played.seconds() > 29.0, "{}", played.seconds());
-    assert_ne!(played.notes("atomic_facts")[0]["facts"], json!([claim]));
+    assert!(run.seconds() > 29.0, "{}", run.seconds());
+    assert_ne!(run.notes("atomic_facts")[0]["facts"], json!([claim]));
 }
 
 /// A claim that is weak, so that it is taken apart and searched for.
@@ -186,12 +186,12 @@ async fn a_search_for_a_fact_has_less_time_than_one_of_a_step() {
     for (delay, has_failed) in [(9, false), (12, true)] {
         let delay = Duration::from_secs(delay);
         let library = Library { search_delay: delay, ..Library::tea() };
-        let played = weak_claim(light(library)).ask(verified()).await;
-        assert_eq!(played.result.outcome, Outcome::Answered, "{:?}", played.result.output.errors);
-        let stages = played.notes("stage_failed");
+        let run = weak_claim(light(library)).ask(verified()).await;
+        assert_eq!(run.result.outcome, Outcome::Answered, "{:?}", run.result.output.errors);
+        let stages = run.notes("stage_failed");
         let failed = stages.iter().any(|it| it["stage"] == "search");
         assert_eq!(failed, has_failed, "{stages:?}");
-        let summary = played.result.output.verification_summary.as_ref().unwrap();
+        let summary = run.result.output.verification_summary.as_ref().unwrap();
         assert_eq!(summary.external_searches, 1);
     }
 }
@@ -205,9 +205,9 @@ async fn a_fact_is_searched_with_the_next_tool_only_if_the_one_before_finds_noth
         let mut scene = weak_claim(light(first));
         let second = Arc::new(Library::tea());
         scene.second = Some(Arc::clone(&second));
-        let played = scene.ask(verified()).await;
-        assert_eq!(played.result.outcome, Outcome::Answered, "{:?}", played.result.output.errors);
-        assert_eq!([asked(&played.library), asked(&second)], calls);
+        let run = scene.ask(verified()).await;
+        assert_eq!(run.result.outcome, Outcome::Answered, "{:?}", run.result.output.errors);
+        assert_eq!([asked(&run.library), asked(&second)], calls);
     }
 }
 
@@ -217,11 +217,11 @@ async fn a_page_with_two_addresses_is_read_once_for_a_fact() {
     for url in ["https://age.example/kettles", "https://age.example/kettles/?utm_source=x"] {
         library.pages.insert(url.to_owned(), "An age of kettles lasts.".to_owned());
     }
-    let played = weak_claim(light(library)).ask(verified()).await;
-    let reads = played.library.called();
+    let run = weak_claim(light(library)).ask(verified()).await;
+    let reads = run.library.called();
     let reads: Vec<_> = reads.iter().filter(|it| it.starts_with("read https://age")).collect();
     assert_eq!(reads, ["read https://age.example/kettles"]);
-    let sources = &played.result.output.sources;
+    let sources = &run.result.output.sources;
     assert_eq!(sources.iter().filter(|it| it.url.contains("age.example")).count(), 1);
 }
 
@@ -238,14 +238,14 @@ async fn some_claims_are_verified_at_once_and_others_wait() {
         let mut scene = light(Library::tea());
         scene.config.citation.insert("max_parallel_requests".to_owned(), json!(limit));
         scene.config.citation.insert("corrects".to_owned(), json!(false));
-        let played = scene
+        let run = scene
             .role("reporter", [report(&claims.join(" "))])
             .always("verifier", slow.clone())
             .always("quick_verifier", slow.clone())
             .ask(verified())
             .await;
-        assert_eq!(played.requests("verifier").len() + played.requests("quick_verifier").len(), 20);
-        assert!((played.seconds() - seconds).abs() < 0.5, "{limit}: {}", played.seconds());
+        assert_eq!(run.requests("verifier").len() + run.requests("quick_verifier").len(), 20);
+        assert!((run.seconds() - seconds).abs() < 0.5, "{limit}: {}", run.seconds());
     }
 }
 
@@ -259,14 +259,14 @@ async fn claims_that_wait_have_no_time_of_their_own() {
     let mut scene = light(Library::tea());
     scene.config = Config::from_json(&json!({"research_timeout_s": 10})).unwrap();
     scene.config.citation.insert("max_parallel_requests".to_owned(), json!(8));
-    let played = scene
+    let run = scene
         .role("reporter", [report(&claims.join(" "))])
         .always("verifier", slow.clone())
         .always("quick_verifier", slow)
         .ask(verified())
         .await;
-    assert!(played.seconds() < 10.0, "{}", played.seconds());
-    let output = &played.result.output;
+    assert!(run.seconds() < 10.0, "{}", run.seconds());
+    let output = &run.result.output;
     assert_eq!(output.research_outcome, ResearchOutcome::TimeoutPartial);
     assert_eq!(output.warnings, ["the claims of the report were not verified"]);
     assert!(output.audit.is_some() && output.claims.is_empty());
@@ -278,15 +278,15 @@ async fn the_time_out_of_a_role_holds_while_claims_are_verified() {
     let mut scene = light(Library::tea());
     scene.timeout = Some(("verifier", Duration::from_secs(7)));
     scene.config.citation.insert("corrects".to_owned(), json!(false));
-    let played = scene
+    let run = scene
         .role("reporter", [report("Green tea may steep for two minutes [0].")])
         .always("verifier", late)
         .ask(verified())
         .await;
     // Asked twice, then left open.
-    assert!((played.seconds() - 14.0).abs() < 0.1, "{}", played.seconds());
-    assert_eq!(played.result.outcome, Outcome::Answered, "{:?}", played.result.output.errors);
-    assert!(played.result.output.claims[0].is_abstained);
+    assert!((run.seconds() - 14.0).abs() < 0.1, "{}", run.seconds());
+    assert_eq!(run.result.outcome, Outcome::Answered, "{:?}", run.result.output.errors);
+    assert!(run.result.output.claims[0].is_abstained);
 }
 
 #[test]

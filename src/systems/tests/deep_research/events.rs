@@ -12,15 +12,15 @@ use crate::documented_events::DocumentedEvents;
 use crate::flow::light;
 use crate::plans::ambiguous;
 use crate::scene::{
-    Library, Played, Scene, crawl, decision, in_time, moderate, observed, plan, search,
+    Library, Scene, ScriptedRun, crawl, decision, in_time, moderate, observed, plan, search,
 };
 use crate::storing::FailingStore;
 use crate::threads::{store, thread};
 
 const PAGE: &str = include_str!("../../../../docs/systems/deep-research.md");
 
-fn told(played: Vec<Played>) -> Vec<(String, Json)> {
-    let events = played.into_iter().flat_map(|it| it.result.events);
+fn told(run: Vec<ScriptedRun>) -> Vec<(String, Json)> {
+    let events = run.into_iter().flat_map(|it| it.result.events);
     let events = events.filter(|event| event.kind == EventKind::Custom);
     events.map(|event| (event.name.to_string(), event.data.to_json())).collect()
 }

@@ -37,9 +37,9 @@ pub(crate) fn light_with(library: Library, written: ScriptedReply) -> Scene {
 
 #[tokio::test]
 async fn a_question_is_planned_researched_and_reported_with_links() {
-    let played = light(Library::tea()).ask("How long do teas steep?").await;
-    let output = &played.result.output;
-    assert_eq!(played.result.outcome, Outcome::Answered, "{:?}", played.result.error);
+    let run = light(Library::tea()).ask("How long do teas steep?").await;
+    let output = &run.result.output;
+    assert_eq!(run.result.outcome, Outcome::Answered, "{:?}", run.result.error);
     assert_eq!(
         output.answer,
         "Green takes two minutes [About Green](https://green.example/tea), \
@@ -52,9 +52,9 @@ async fn a_question_is_planned_researched_and_reported_with_links() {
     assert_eq!(output.research_outcome, ResearchOutcome::Completed);
     let roles = "coordinator background planner researcher researcher reflector researcher \
                  researcher reflector synthesiser";
-    assert_eq!(played.roles().join(" "), roles);
-    assert_eq!(played.notes("step_completed").len(), 2);
-    assert_eq!(played.model.remaining(), 0);
+    assert_eq!(run.roles().join(" "), roles);
+    assert_eq!(run.notes("step_completed").len(), 2);
+    assert_eq!(run.model.remaining(), 0);
 }
 
 /// DR-01 of `docs/systems/deep-research.md`.
@@ -62,17 +62,17 @@ async fn a_question_is_planned_researched_and_reported_with_links() {
 async fn a_greeting_is_answered_by_the_coordinator_alone() {
     let reply =
         json!({"is_simple_query": true, "complexity": "simple", "direct_response": "Hello."});
-    let played = Scene::new(&json!({})).role("coordinator", [reply]).ask("Hi!").await;
-    assert_eq!(played.result.output.answer, "Hello.");
-    assert_eq!((played.roles().len(), played.library.called().len()), (1, 0));
-    assert_eq!(played.result.output.research_outcome, ResearchOutcome::Direct);
+    let run = Scene::new(&json!({})).role("coordinator", [reply]).ask("Hi!").await;
+    assert_eq!(run.result.output.answer, "Hello.");
+    assert_eq!((run.roles().len(), run.library.called().len()), (1, 0));
+    assert_eq!(run.result.output.research_outcome, ResearchOutcome::Direct);
     let reply = json!({"is_simple_query": true, "complexity": "simple", "direct_response": ""});
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .role("coordinator", [reply])
         .role("responder", [json!({"response": "Hello there."})])
         .ask("Hi!")
         .await;
-    assert_eq!(played.result.output.answer, "Hello there.");
+    assert_eq!(run.result.output.answer, "Hello there.");
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn a_question_of_fact_is_researched_though_the_coordinator_answers_it() {
         "direct_response": "Green tea steeps for nine minutes.",
     });
     for reply in [direct, json!({"is_simple_query": true, "complexity": "simple"})] {
-        let played = Scene::new(&json!({"background_investigation": false}))
+        let run = Scene::new(&json!({"background_investigation": false}))
             .role("coordinator", [reply])
             .role("planner", [plan(&["Green tea"])])
             .role("researcher", [json!({"queries": ["green"]}), json!({"observation": "Two [1]."})])
@@ -91,9 +91,9 @@ async fn a_question_of_fact_is_researched_though_the_coordinator_answers_it() {
             .role("synthesiser", ["Two minutes [1]."])
             .ask("How long does green tea steep?")
             .await;
-        assert_eq!(played.result.output.research_outcome, ResearchOutcome::Completed);
-        assert!(played.result.output.answer.contains("https://green.example/tea"));
-        assert_eq!(played.notes("direct_response_declined").len(), 1);
+        assert_eq!(run.result.output.research_outcome, ResearchOutcome::Completed);
+        assert!(run.result.output.answer.contains("https://green.example/tea"));
+        assert_eq!(run.notes("direct_response_declined").len(), 1);
     }
 }
 
@@ -103,24 +103,24 @@ async fn a_direct_answer_links_only_what_is_known() {
     let greeting = json!({
         "is_simple_query": true, "complexity": "simple", "direct_response": answer,
     });
-    let played = Scene::new(&json!({})).role("coordinator", [greeting]).ask("Hello!").await;
-    assert_eq!(played.result.output.answer, "Hello! Read this or first.");
-    assert_eq!(played.result.output.links_removed, 2);
+    let run = Scene::new(&json!({})).role("coordinator", [greeting]).ask("Hello!").await;
+    assert_eq!(run.result.output.answer, "Hello! Read this or first.");
+    assert_eq!(run.result.output.links_removed, 2);
 }
 
 /// DR-02 of `docs/systems/deep-research.md`.
 #[tokio::test]
 async fn a_coordinator_that_cannot_be_read_leaves_a_moderate_question() {
-    let played = Scene::new(&json!({"background_investigation": false}))
+    let run = Scene::new(&json!({"background_investigation": false}))
         .role("coordinator", ["what?", "still not"])
         .role("planner", [plan(&["a", "b", "c"])])
         .role("researcher", [search("green"), observed("Two minutes.")])
         .role("reflector", [decision("continue")])
         .ask("How long?")
         .await;
-    let output = &played.result.output;
+    let output = &run.result.output;
     assert_eq!(output.effective_depth, Depth::Medium);
-    assert_eq!(played.errors()[0], "COORDINATOR_FAILED");
+    assert_eq!(run.errors()[0], "COORDINATOR_FAILED");
     assert!(output.observations.len() > 1, "the run continues");
 }
 
@@ -129,47 +129,47 @@ async fn a_coordinator_that_cannot_be_read_leaves_a_moderate_question() {
 async fn background_is_searched_with_the_question_or_not_at_all() {
     let down = || Fault::foreign(Category::ModelTransport, "model_unavailable", "down");
     let long = "tea ".repeat(100);
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .role("coordinator", [moderate()])
         .role("background", [ScriptedReply::fault(down())])
         .role("planner", [plan(&["a", "b", "c"])])
         .ask(long.as_str())
         .await;
     let query: String = long.chars().take(200).collect();
-    assert_eq!(played.library.called()[0], format!("search {query}"));
-    assert!(played.errors().contains(&"BACKGROUND_FAILED"));
-    assert!(played.read_by("planner").contains("<background>"));
+    assert_eq!(run.library.called()[0], format!("search {query}"));
+    assert!(run.errors().contains(&"BACKGROUND_FAILED"));
+    assert!(run.read_by("planner").contains("<background>"));
 
     let library = Library { is_down: true, ..Library::tea() };
-    let played = Scene::with(&json!({}), library)
+    let run = Scene::with(&json!({}), library)
         .role("coordinator", [moderate()])
         .role("background", [json!({"queries": ["tea"]})])
         .role("planner", [plan(&["a", "b", "c"])])
         .ask("How long?")
         .await;
-    assert!(!played.read_by("planner").contains("<background>"));
-    assert_eq!(played.result.output.research_outcome, ResearchOutcome::NothingFound);
-    assert_eq!(played.result.outcome, Outcome::NoAnswer);
-    assert!(played.errors().contains(&"SEARCH_UNAVAILABLE"));
+    assert!(!run.read_by("planner").contains("<background>"));
+    assert_eq!(run.result.output.research_outcome, ResearchOutcome::NothingFound);
+    assert_eq!(run.result.outcome, Outcome::NoAnswer);
+    assert!(run.errors().contains(&"SEARCH_UNAVAILABLE"));
 }
 
 /// DR-15 of `docs/systems/deep-research.md`: the sources.
 #[tokio::test]
 async fn without_pages_the_snippets_are_what_is_known() {
     let library = Library { is_unreadable: true, ..Library::tea() };
-    let played = light(library).ask("How long do teas steep?").await;
-    let output = &played.result.output;
-    assert_eq!(played.result.outcome, Outcome::Answered);
+    let run = light(library).ask("How long do teas steep?").await;
+    let output = &run.result.output;
+    assert_eq!(run.result.outcome, Outcome::Answered);
     assert!(output.sources.iter().all(|source| source.content.is_empty()));
     assert_eq!(output.sources[0].error_reason.as_deref(), Some("the page is not there"));
     assert!(output.answer.contains("https://green.example/tea"));
-    assert!(played.errors().iter().all(|code| *code == "CRAWL_FAILED"));
+    assert!(run.errors().iter().all(|code| *code == "CRAWL_FAILED"));
 }
 
 #[tokio::test]
 async fn a_web_search_is_one_step_without_planner_and_reflector() {
     let input = ResearchRequest { query_mode: QueryMode::WebSearch, .."How long is green?".into() };
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .role(
             "researcher",
             [json!({"queries": ["green"]}), json!({"observation": "Two minutes [1]."})],
@@ -177,20 +177,20 @@ async fn a_web_search_is_one_step_without_planner_and_reflector() {
         .role("synthesiser", [report("Two minutes [1].")])
         .ask(input)
         .await;
-    assert_eq!(played.roles(), ["researcher", "researcher", "synthesiser"]);
-    assert_eq!(played.library.called(), ["search green", "read https://green.example/tea"]);
-    assert_eq!(played.result.outcome, Outcome::Answered);
+    assert_eq!(run.roles(), ["researcher", "researcher", "synthesiser"]);
+    assert_eq!(run.library.called(), ["search green", "read https://green.example/tea"]);
+    assert_eq!(run.result.outcome, Outcome::Answered);
 }
 
 #[tokio::test]
 async fn a_simple_question_is_one_request() {
     let input = ResearchRequest { query_mode: QueryMode::Simple, .."What is tea?".into() };
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .role("responder", ["A drink, see https://tea.example."])
         .ask(input)
         .await;
-    assert_eq!(played.result.output.answer, "A drink, see.");
-    assert_eq!(played.roles(), ["responder"]);
+    assert_eq!(run.result.output.answer, "A drink, see.");
+    assert_eq!(run.roles(), ["responder"]);
 }
 
 #[tokio::test]
@@ -203,20 +203,20 @@ async fn a_report_without_the_model_lists_what_was_found() {
         .role("researcher", [json!({"queries": ["green"]}), json!({"observation": "Two [2]."})])
         .role("reflector", [decision("complete")])
         .role("synthesiser", [ScriptedReply::fault(down)]);
-    let played = scene.ask("How long?").await;
-    let output = &played.result.output;
+    let run = scene.ask("How long?").await;
+    let output = &run.result.output;
     assert_eq!(output.research_outcome, ResearchOutcome::Degraded);
-    assert_eq!((played.result.outcome, output.answer.as_str()), (Outcome::NoAnswer, ""));
+    assert_eq!((run.result.outcome, output.answer.as_str()), (Outcome::NoAnswer, ""));
     let report = &output.final_report;
     assert!(report.starts_with("No report was written. This is what the steps"), "{report}");
     assert!(report.contains("\n\n## Green tea\n\nTwo [About Green]("), "{report}");
-    assert!(played.result.reason.unwrap().contains("the model is down"));
+    assert!(run.result.reason.unwrap().contains("the model is down"));
 }
 
 #[tokio::test]
 async fn a_depth_that_is_asked_for_is_used() {
     let input = ResearchRequest { research_depth: ResearchDepth::Light, .."How long?".into() };
-    let played = Scene::new(&json!({"background_investigation": false}))
+    let run = Scene::new(&json!({"background_investigation": false}))
         .role("coordinator", [json!({"is_simple_query": false, "complexity": "complex"})])
         .role("planner", [plan(&["Green tea"])])
         .role("researcher", [json!({"queries": ["green"]}), json!({"observation": "Two [1]."})])
@@ -224,6 +224,6 @@ async fn a_depth_that_is_asked_for_is_used() {
         .role("synthesiser", ["Two minutes [1]."])
         .ask(input)
         .await;
-    assert_eq!(played.result.output.effective_depth, Depth::Light);
-    assert!(played.result.output.answer.starts_with("Two minutes [About Green]"));
+    assert_eq!(run.result.output.effective_depth, Depth::Light);
+    assert!(run.result.output.answer.starts_with("Two minutes [About Green]"));
 }

@@ -22,43 +22,40 @@ fn unreachable() -> ScriptedReply {
 async fn a_key_or_a_model_that_is_refused_ends_the_research_after_one_request() {
     for code in [FaultCode::ModelKeyRefused, FaultCode::ModelNotFound] {
         let fault = Fault::new(code.clone(), "it was refused");
-        let played = Scene::new(&json!({})).role("coordinator", [fault]).ask(QUESTION).await;
-        assert_eq!(played.result.outcome, Outcome::Error);
-        assert_eq!(played.result.reason.as_deref(), Some(NOT_ASKED));
-        assert_eq!(played.result.error.as_ref().unwrap().code, code);
-        assert_eq!(played.result.output.research_outcome, ResearchOutcome::Failed);
-        assert_eq!(
-            (played.roles(), played.library.called()),
-            (vec!["coordinator".to_owned()], vec![])
-        );
+        let run = Scene::new(&json!({})).role("coordinator", [fault]).ask(QUESTION).await;
+        assert_eq!(run.result.outcome, Outcome::Error);
+        assert_eq!(run.result.reason.as_deref(), Some(NOT_ASKED));
+        assert_eq!(run.result.error.as_ref().unwrap().code, code);
+        assert_eq!(run.result.output.research_outcome, ResearchOutcome::Failed);
+        assert_eq!((run.roles(), run.library.called()), (vec!["coordinator".to_owned()], vec![]));
     }
 }
 
 #[tokio::test]
 async fn a_model_that_is_not_reached_twice_ends_the_research() {
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .role("coordinator", [unreachable()])
         .role("background", [unreachable()])
         .ask(QUESTION)
         .await;
-    assert_eq!(played.result.outcome, Outcome::Error);
-    assert_eq!(played.result.error.as_ref().unwrap().code, "model_unreachable");
-    assert_eq!(played.roles(), ["coordinator", "background"]);
-    assert!(played.library.called().is_empty());
+    assert_eq!(run.result.outcome, Outcome::Error);
+    assert_eq!(run.result.error.as_ref().unwrap().code, "model_unreachable");
+    assert_eq!(run.roles(), ["coordinator", "background"]);
+    assert!(run.library.called().is_empty());
 }
 
 #[tokio::test]
 async fn a_research_that_has_had_a_reply_goes_on_without_the_others() {
-    let played = light_with(Library::tea(), unreachable()).ask(QUESTION).await;
-    assert_eq!(played.result.outcome, Outcome::NoAnswer);
-    assert_eq!(played.result.output.research_outcome, ResearchOutcome::Degraded);
-    assert_eq!(played.result.error.as_ref().unwrap().code, "model_unreachable");
-    let reason = played.result.reason.as_deref();
+    let run = light_with(Library::tea(), unreachable()).ask(QUESTION).await;
+    assert_eq!(run.result.outcome, Outcome::NoAnswer);
+    assert_eq!(run.result.output.research_outcome, ResearchOutcome::Degraded);
+    assert_eq!(run.result.error.as_ref().unwrap().code, "model_unreachable");
+    let reason = run.result.reason.as_deref();
     assert_eq!(reason, Some("no model has written the report: the model is down"));
-    assert!(played.result.output.final_report.contains("Two minutes"));
+    assert!(run.result.output.final_report.contains("Two minutes"));
 
     let refused = || Fault::foreign(Category::Auth, "model_key_refused", "the key was refused");
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .role("coordinator", [moderate()])
         .role("background", [refused()])
         .always("planner", refused())
@@ -66,8 +63,8 @@ async fn a_research_that_has_had_a_reply_goes_on_without_the_others() {
         .always("synthesiser", refused())
         .ask(QUESTION)
         .await;
-    assert_eq!(played.result.outcome, Outcome::NoAnswer, "the pages that were found are there");
-    assert!(!played.library.called().is_empty());
+    assert_eq!(run.result.outcome, Outcome::NoAnswer, "the pages that were found are there");
+    assert!(!run.library.called().is_empty());
 }
 
 #[tokio::test]

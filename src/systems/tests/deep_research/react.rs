@@ -4,7 +4,7 @@ use antiphon_models::ScriptedReply;
 use serde_json::{Value as Json, json};
 
 use crate::scene::{
-    Library, Played, Scene, crawl, decision, moderate, observed, plan, report, search,
+    Library, Scene, ScriptedRun, crawl, decision, moderate, observed, plan, report, search,
 };
 
 /// Pages about tea, all good, or all short.
@@ -17,7 +17,7 @@ fn pages(count: usize, is_good: bool) -> Library {
     Library::of(&pages)
 }
 
-async fn research(library: Library, replies: Vec<Json>) -> Played {
+async fn research(library: Library, replies: Vec<Json>) -> ScriptedRun {
     let replies = replies.into_iter().map(ScriptedReply::from);
     Scene::with(&json!({"background_investigation": false}), library)
         .role("coordinator", [moderate()])
@@ -29,8 +29,8 @@ async fn research(library: Library, replies: Vec<Json>) -> Played {
         .await
 }
 
-fn reads(played: &Played) -> usize {
-    played.library.called().iter().filter(|call| call.starts_with("read")).count()
+fn reads(run: &ScriptedRun) -> usize {
+    run.library.called().iter().filter(|call| call.starts_with("read")).count()
 }
 
 /// DR-10 of `docs/systems/deep-research.md`.
@@ -45,13 +45,13 @@ async fn no_call_is_made_beyond_the_budget() {
         crawl(&[&all[..], &[1, 2, 3, 4, 5]].concat()),
         observed("Minutes."),
     ];
-    let played = research(pages(20, false), replies).await;
-    let completed = &played.notes("step_completed")[0];
+    let run = research(pages(20, false), replies).await;
+    let completed = &run.notes("step_completed")[0];
     assert_eq!(completed["failed"], false);
-    assert_eq!(reads(&played), 10, "two searches and ten pages");
-    assert_eq!(played.notes("research_stopped")[0], json!({"reason": "budget", "calls": 12}));
-    assert!(played.result.output.observations[0].text.starts_with("Minutes."));
-    let asked = played.requests("researcher")[2].messages.last().unwrap().content.to_string();
+    assert_eq!(reads(&run), 10, "two searches and ten pages");
+    assert_eq!(run.notes("research_stopped")[0], json!({"reason": "budget", "calls": 12}));
+    assert!(run.result.output.observations[0].text.starts_with("Minutes."));
+    let asked = run.requests("researcher")[2].messages.last().unwrap().content.to_string();
     assert!(asked.contains("No call is left."), "{asked}");
 }
 
@@ -59,9 +59,9 @@ async fn no_call_is_made_beyond_the_budget() {
 #[tokio::test]
 async fn an_unknown_source_is_an_error_that_the_model_reads() {
     let replies = vec![search("tea"), crawl(&[99]), crawl(&[1]), observed("Minutes.")];
-    let played = research(pages(2, true), replies).await;
-    assert_eq!(reads(&played), 1);
-    let asked = played.requests("researcher")[2].messages.last().unwrap().content.to_string();
+    let run = research(pages(2, true), replies).await;
+    assert_eq!(reads(&run), 1);
+    let asked = run.requests("researcher")[2].messages.last().unwrap().content.to_string();
     assert!(asked.contains("error: there is no source 99"), "{asked}");
     assert!(asked.contains("10 calls are left"), "it counts: {asked}");
 }
@@ -73,8 +73,8 @@ async fn a_step_with_good_sources_stops_once_calls_bring_nothing() {
     let mut replies = vec![search("tea"), crawl(&[1, 2, 3])];
     replies.extend(useless);
     replies.push(observed("Minutes."));
-    let played = research(pages(3, true), replies).await;
-    let stopped = &played.notes("research_stopped")[0];
+    let run = research(pages(3, true), replies).await;
+    let stopped = &run.notes("research_stopped")[0];
     assert_eq!(*stopped, json!({"reason": "enough_sources", "calls": 9}));
 }
 
@@ -89,9 +89,9 @@ async fn what_was_searched_and_read_before_costs_nothing() {
         crawl(&[1]),
         observed("Minutes."),
     ];
-    let played = research(pages(2, true), replies).await;
-    assert_eq!(reads(&played), 1);
-    let asked = played.requests("researcher")[3].messages.last().unwrap().content.to_string();
+    let run = research(pages(2, true), replies).await;
+    assert_eq!(reads(&run), 1);
+    let asked = run.requests("researcher")[3].messages.last().unwrap().content.to_string();
     assert!(asked.contains("10 calls are left"), "{asked}");
     assert!(asked.contains("read 1: was read before"), "{asked}");
 }
@@ -99,8 +99,8 @@ async fn what_was_searched_and_read_before_costs_nothing() {
 #[tokio::test]
 async fn a_few_words_are_no_observation_and_the_sources_speak() {
     let replies = vec![search("tea"), crawl(&[1]), json!({"observation": "Done."})];
-    let played = research(pages(1, true), replies).await;
-    let text = &played.result.output.observations[0].text;
+    let run = research(pages(1, true), replies).await;
+    let text = &run.result.output.observations[0].text;
     assert!(text.contains("[1]: Tea steeps for some minutes"), "{text}");
 }
 
@@ -108,8 +108,8 @@ async fn a_few_words_are_no_observation_and_the_sources_speak() {
 async fn a_model_that_repeats_itself_for_ever_is_stopped() {
     let mut replies = vec![search("tea")];
     replies.extend((0..40).map(|_| search("tea")));
-    let played = research(pages(1, true), replies).await;
-    let steps = played.notes("step_completed");
+    let run = research(pages(1, true), replies).await;
+    let steps = run.notes("step_completed");
     assert_eq!(steps[0]["failed"], false);
-    assert_eq!(played.library.called(), ["search tea"]);
+    assert_eq!(run.library.called(), ["search tea"]);
 }

@@ -1,4 +1,4 @@
-//! The stage: a script for each role, a search and pages in memory.
+//! What the tests share: a script for each role, a search and pages in memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -180,8 +180,8 @@ pub(crate) struct Scene {
     pub(crate) model_name: &'static str,
 }
 
-/// What came of it.
-pub(crate) struct Played {
+/// A run that has ended, with what it asked.
+pub(crate) struct ScriptedRun {
     pub(crate) result: SystemResult<ResearchReport, State>,
     pub(crate) model: Arc<ScriptedModel>,
     pub(crate) library: Arc<Library>,
@@ -301,7 +301,7 @@ impl Scene {
     }
 
     /// Asks, and moves the time whenever nothing else can go on.
-    pub(crate) async fn ask(mut self, input: impl Into<ResearchRequest>) -> Played {
+    pub(crate) async fn ask(mut self, input: impl Into<ResearchRequest>) -> ScriptedRun {
         let (system, model) = self.system();
         let mut input: ResearchRequest = input.into();
         input.verify_sources = input.verify_sources.or(Some(false));
@@ -315,7 +315,7 @@ impl Scene {
             include_str!("../../../../docs/systems/citation.md"),
         );
         DocumentedEvents::of(pages).check(told.iter().map(|(name, data)| (&**name, data)));
-        Played { result, model, library: self.library }
+        ScriptedRun { result, model, library: self.library }
     }
 }
 
@@ -339,7 +339,7 @@ pub(crate) async fn in_time<T>(clock: &ManualClock, work: impl Future<Output = T
     }
 }
 
-impl Played {
+impl ScriptedRun {
     /// The events of the system with that name.
     pub(crate) fn notes(&self, name: &str) -> Vec<Json> {
         let notes = self.result.events.iter().filter(|event| event.kind == EventKind::Custom);

@@ -3,7 +3,7 @@
 use antiphon_core::Schema;
 use antiphon_reply::CompiledSchema;
 use antiphon_systems::Outcome;
-use antiphon_systems::deep_research::structured::fitted;
+use antiphon_systems::deep_research::structured_report::fitted;
 use antiphon_systems::deep_research::{Config, ResearchOutcome, ResearchRequest};
 use serde_json::{Value as Json, json};
 
@@ -49,13 +49,13 @@ fn question(verify: bool) -> ResearchRequest {
 async fn a_report_in_a_callers_form_is_verified_and_fits_its_schema() {
     let replies =
         [json!({"report": "Two minutes [0]."}), json!({"time": STEEPS, "time_source_refs": [1]})];
-    let played = structured()
+    let run = structured()
         .role("reporter", replies)
         .role("verifier", [verdict("unsupported"), verdict("supported")])
         .ask(question(true))
         .await;
-    let output = &played.result.output;
-    assert_eq!(played.result.outcome, Outcome::Answered, "{:?}", output.errors);
+    let output = &run.result.output;
+    assert_eq!(run.result.outcome, Outcome::Answered, "{:?}", output.errors);
     let value = output.structured_output.clone().unwrap();
     assert_eq!(value, json!({"time": STEEPS, "time_source_refs": [2]}));
     assert_eq!(output.sources[1].url, "https://green.example/tea");
@@ -65,35 +65,35 @@ async fn a_report_in_a_callers_form_is_verified_and_fits_its_schema() {
     compare_conversation(
         "deep_research",
         "structured_reporter.txt",
-        &played.requests("reporter")[..1],
+        &run.requests("reporter")[..1],
     );
 }
 
 #[tokio::test]
 async fn a_form_from_which_nothing_may_be_left_out_is_not_filled_with_what_is_refuted() {
-    let played = structured()
+    let run = structured()
         .role("reporter", [json!({"time": STEEPS, "time_source_refs": [2]})])
         .role("verifier", vec![verdict("contradicted"); 4])
         .ask(question(true))
         .await;
-    let output = &played.result.output;
+    let output = &run.result.output;
     assert_eq!(output.research_outcome, ResearchOutcome::Degraded);
-    assert_eq!((played.result.outcome, &output.structured_output), (Outcome::NoAnswer, &None));
-    assert_eq!(played.errors(), ["SYNTHESIS_FAILED"]);
+    assert_eq!((run.result.outcome, &output.structured_output), (Outcome::NoAnswer, &None));
+    assert_eq!(run.errors(), ["SYNTHESIS_FAILED"]);
 }
 
 #[tokio::test]
 async fn without_verdicts_a_form_is_checked_by_code_alone() {
-    let played = structured()
+    let run = structured()
         .role("reporter", [json!({"time": "It takes nine minutes.", "time_source_refs": [2, 9]})])
         .ask(question(false))
         .await;
-    let output = &played.result.output;
-    assert_eq!(played.result.outcome, Outcome::Answered, "{:?}", output.errors);
+    let output = &run.result.output;
+    assert_eq!(run.result.outcome, Outcome::Answered, "{:?}", output.errors);
     let text = "It takes nine minutes (not confirmed by the sources).";
     let value = json!({"time": text, "time_source_refs": []});
     assert_eq!(output.structured_output, Some(value));
-    assert!(!played.roles().contains(&"verifier".to_owned()));
+    assert!(!run.roles().contains(&"verifier".to_owned()));
 }
 
 #[test]

@@ -150,14 +150,14 @@ async fn a_cited_report_that_takes_too_long_to_be_written_keeps_what_was_shown_o
     let late = ScriptedReply::text("late").after(Duration::from_secs(400));
     let scene = light(Library::tea()).always("reporter", late).showing("reporter", beginning);
     let question = "How long does green tea steep?".into();
-    let played = scene.ask(ResearchRequest { verify_sources: Some(true), ..question }).await;
-    let output = &played.result.output;
+    let run = scene.ask(ResearchRequest { verify_sources: Some(true), ..question }).await;
+    let output = &run.result.output;
     assert_eq!(output.research_outcome, ResearchOutcome::TimeoutPartial);
     let written = &output.final_report;
     assert!(written.starts_with("Green tea steeps for two minutes [Green]."), "{written}");
     assert_eq!(output.warnings, [BREAKS_OFF, "the claims of the report were not verified"]);
     assert!(output.claims.is_empty());
-    assert!(played.notes("content_reset").is_empty());
+    assert!(run.notes("content_reset").is_empty());
 }
 
 #[tokio::test]
@@ -173,18 +173,18 @@ async fn a_report_that_takes_too_long_or_fails_keeps_what_was_shown_of_it() {
             let scene = light_with(Library::tea(), reply.clone());
             scene.showing("synthesiser", beginning).ask("How long do teas steep?")
         };
-        let played = shows(BEGINNING).await;
-        let output = &played.result.output;
-        assert_eq!((played.result.outcome, output.research_outcome), (outcome, research_outcome));
+        let run = shows(BEGINNING).await;
+        let output = &run.result.output;
+        assert_eq!((run.result.outcome, output.research_outcome), (outcome, research_outcome));
         assert_eq!(
             (&*output.final_report, &output.warnings[..]),
             (LINKED, &[BREAKS_OFF.to_owned()][..])
         );
-        assert!(played.notes("content_reset").is_empty());
+        assert!(run.notes("content_reset").is_empty());
 
         // What was shown is no whole sentence: something else takes its place, and that is told.
-        let played = shows("{\"report\": \"Green").await;
-        assert!(played.result.output.final_report.starts_with("No report was written."));
-        assert_eq!(played.notes("content_reset").len(), 1);
+        let run = shows("{\"report\": \"Green").await;
+        assert!(run.result.output.final_report.starts_with("No report was written."));
+        assert_eq!(run.notes("content_reset").len(), 1);
     }
 }

@@ -8,7 +8,7 @@ use antiphon_runtime::{CallContext, ManualClock, Tool};
 use antiphon_systems::plan_execute::{Capabilities, WorkerRole};
 use serde_json::{Value as Json, json};
 
-use crate::stage::{FakeTool, capabilities, returns};
+use crate::fake_tools::{FakeTool, capabilities, returns};
 
 /// What a tool of a plan returns, and what its native tool was asked.
 async fn called(native: &str, result: Json, tool: &str, input: Json) -> (Json, Json) {

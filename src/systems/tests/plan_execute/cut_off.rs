@@ -10,37 +10,37 @@ use antiphon_systems::plan_execute::{
 use antiphon_systems::{Outcome, Session};
 use serde_json::{Value as Json, json};
 
+use crate::fake_tools::{FakeTool, step};
 use crate::keeping::{input, say, session, store};
-use crate::scene::{Played, Scene, closed};
-use crate::stage::{FakeTool, step};
+use crate::scene::{Scene, ScriptedRun, closed};
 
 fn echo() -> Arc<FakeTool> {
     Arc::new(FakeTool::new("say", |arguments| Ok(arguments["text"].clone())))
 }
 
 /// A task of two stages after which the synthesiser would say this; it has so many supersteps.
-async fn ask_in(store: &Arc<dyn Store>, supersteps: u64, answer: &str) -> Played {
+async fn ask_in(store: &Arc<dyn Store>, supersteps: u64, answer: &str) -> ScriptedRun {
     let plan = json!([[say("a", "one")], [say("b", "two")]]);
     let mut scene = Scene::new(&json!({})).tool(&echo()).plans(&[plan]).answers(answer);
     let (system, model) = scene.system();
     let limits = Limits { supersteps: Some(supersteps), ..Limits::default() };
     let limited = Session { limits, ..session(&scene, store) };
     let result = system.ask(input("Count.", ExecutionMode::ExecuteFullPlan), limited).await;
-    Played { result: result.unwrap(), model }
+    ScriptedRun { result: result.unwrap(), model }
 }
 
-async fn word_again(store: &Arc<dyn Store>, replies: &[&str]) -> Played {
+async fn word_again(store: &Arc<dyn Store>, replies: &[&str]) -> ScriptedRun {
     let replies = replies.iter().map(|answer| json!({"answer": answer})).collect::<Vec<Json>>();
     let mut scene = Scene::new(&json!({})).tool(&echo()).role("synthesiser", replies);
     let (system, model) = scene.system();
     let again = input("", ExecutionMode::SynthesizeOnly);
     let result = system.ask(again, session(&scene, store)).await.unwrap();
-    Played { result, model }
+    ScriptedRun { result, model }
 }
 
-fn completed(played: &Played) -> usize {
+fn completed(run: &ScriptedRun) -> usize {
     let done = |status: StepStatus| status == StepStatus::Completed;
-    played.output().executed_plan.iter().filter(|entry| done(entry.status)).count()
+    run.output().executed_plan.iter().filter(|entry| done(entry.status)).count()
 }
 
 /// PE-41 of `docs/systems/plan-execute.md`.
@@ -49,14 +49,14 @@ async fn a_task_that_was_cut_off_is_never_worded_as_done() {
     let mut seen = Vec::new();
     for supersteps in 1.. {
         let store = store();
-        let played = ask_in(&store, supersteps, "All of it.").await;
-        let (output, done) = (played.output(), completed(&played));
+        let run = ask_in(&store, supersteps, "All of it.").await;
+        let (output, done) = (run.output(), completed(&run));
         if output.status == TaskStatus::Completed {
-            assert_eq!((done, played.result.outcome), (2, Outcome::Answered));
+            assert_eq!((done, run.result.outcome), (2, Outcome::Answered));
             break;
         }
         seen.push((output.status, done));
-        assert_eq!(played.result.outcome, Outcome::Budget, "{output:?}");
+        assert_eq!(run.result.outcome, Outcome::Budget, "{output:?}");
         assert_eq!((output.answer.as_str(), output.success), ("", false));
         for (replies, source) in
             [(vec!["All is done."], "All is done."), (vec![], "What was done:\n- do a: one")]
@@ -112,13 +112,13 @@ async fn the_limits_of_revisions_hold_for_all_runs_of_a_task() {
         let mut scene = Scene::new(&settings).tool(&Arc::new(tool)).plans(&plans);
         scene = scene.answers("It is so.");
         let (system, model) = scene.system();
-        Played { result: system.ask(asked, session(&scene, &store)).await.unwrap(), model }
+        ScriptedRun { result: system.ask(asked, session(&scene, &store)).await.unwrap(), model }
     };
     let full = || input("Find it.", ExecutionMode::ExecuteFullPlan);
     let saved = || input("", ExecutionMode::ExecutePlannedTask);
-    let outcomes = |played: &Played| {
-        let history = &played.output().replan_history;
-        let outcome = history.iter().map(|record| Played::wire(record.outcome));
+    let outcomes = |run: &ScriptedRun| {
+        let history = &run.output().replan_history;
+        let outcome = history.iter().map(|record| ScriptedRun::wire(record.outcome));
         (history.last().map(|last| last.cycle_id), outcome.collect::<Vec<_>>())
     };
 
@@ -150,12 +150,12 @@ async fn a_request_for_a_plan_says_what_came_of_it() {
     let tool = Arc::new(FakeTool::new("moody", |_| Err(closed("it is lost"))));
     let scene = Scene::new(&json!({"max_reasks": 0})).tool(&tool);
     let plan = json!({"stages": [[moody("a", "bad")]]}).to_string();
-    let played = scene
+    let run = scene
         .role("planner", [plan, "no plan".to_owned()])
         .answers("It is so.")
         .ask("Find it.")
         .await;
-    assert_eq!(Played::wire(played.output().replan_history[0].outcome), "NO_PLAN");
+    assert_eq!(ScriptedRun::wire(run.output().replan_history[0].outcome), "NO_PLAN");
 }
 
 /// PE-42 of `docs/systems/plan-execute.md`.
@@ -172,11 +172,11 @@ async fn a_revised_plan_that_a_later_run_completes_says_so() {
         let (system, model) = scene.system();
         let limits = Limits { supersteps, ..Limits::default() };
         let session = Session { limits, ..session(&scene, store) };
-        Played { result: system.ask(asked, session).await.unwrap(), model }
+        ScriptedRun { result: system.ask(asked, session).await.unwrap(), model }
     };
-    let last = |played: &Played| {
-        let last = played.output().replan_history.last();
-        last.map(|record| Played::wire(record.outcome)).unwrap_or_default()
+    let last = |run: &ScriptedRun| {
+        let last = run.output().replan_history.last();
+        last.map(|record| ScriptedRun::wire(record.outcome)).unwrap_or_default()
     };
     let mut later_runs = 0;
     for supersteps in 1.. {

@@ -8,8 +8,8 @@ use std::thread;
 use antiphon_systems::plan_execute::StepErrorKind;
 use serde_json::json;
 
-use crate::scene::{Played, Scene};
-use crate::stage::step;
+use crate::fake_tools::step;
+use crate::scene::{Scene, ScriptedRun};
 
 /// The most bytes that the tool stores.
 const MOST: usize = 5_000;
@@ -41,7 +41,7 @@ fn answer(mut stream: TcpStream, port: u16) {
     let _ = stream.write_all(reply.as_bytes());
 }
 
-async fn download(root: &Path, url: &str) -> Played {
+async fn download(root: &Path, url: &str) -> ScriptedRun {
     let tool = antiphon_tools::find("download").unwrap();
     let settings = json!({"root": root, "allow": ["127.0.0.1"], "max_bytes": MOST});
     let params = json!({"url": url, "filename": "tea.txt"});
@@ -53,7 +53,7 @@ async fn download(root: &Path, url: &str) -> Played {
     // The network is not in the time of the scene.
     let (system, model) = scene.system();
     let result = system.ask("Fetch.", scene.session()).await.unwrap();
-    Played { result, model }
+    ScriptedRun { result, model }
 }
 
 /// PE-22 of `docs/systems/plan-execute.md`.
@@ -62,8 +62,8 @@ async fn a_download_has_a_limit_and_reaches_no_other_host() {
     let (folder, port) = (tempfile::tempdir().unwrap(), serve());
     let url = |path: &str| format!("http://127.0.0.1:{port}/{path}");
     for path in ["declared", "stream", "elsewhere"] {
-        let played = download(folder.path(), &url(path)).await;
-        assert_eq!(played.failure("d"), StepErrorKind::Policy, "{path}");
+        let run = download(folder.path(), &url(path)).await;
+        assert_eq!(run.failure("d"), StepErrorKind::Policy, "{path}");
         let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().collect();
         assert!(left.is_empty(), "{path}: {left:?}");
     }

@@ -16,10 +16,10 @@ use antiphon_systems::sub_task::name::task_topic;
 use antiphon_systems::sub_task::{SubTask, queue_settings};
 use serde_json::{Value as Json, json};
 
+use crate::fake_tools::{FakeTool, read, returns, search, step, write};
 use crate::keeping::{input, session, store};
-use crate::scene::{Played, Scene, closed};
+use crate::scene::{Scene, ScriptedRun, closed};
 use crate::small_models::ask_small;
-use crate::stage::{FakeTool, read, returns, search, step, write};
 
 const SPECIFICATION: &str = include_str!("../../../../docs/systems/plan-execute.md");
 const OF_STEPS: [&str; 5] = ["stageIndex", "stepId", "narrativeStep", "toolName", "agentRole"];
@@ -52,7 +52,7 @@ fn scene(settings: &Json) -> Scene {
     Scene::new(settings).tool(&pages())
 }
 
-async fn goes_well() -> Played {
+async fn goes_well() -> ScriptedRun {
     let plan = json!([[read("r1", "long")], [write("w", "Shorten: @{outputs.r1.result_data}")]]);
     scene(&json!({}))
         .plans(&[plan])
@@ -63,7 +63,7 @@ async fn goes_well() -> Played {
         .await
 }
 
-async fn fails() -> Played {
+async fn fails() -> ScriptedRun {
     let first = json!([[read("r1", "a")], [read("r2", "lost")]]);
     let second = json!([[read("r1", "a")], [read("r3", "lost")], [read("r4", "a")]]);
     let scene = scene(&json!({"max_revisions": 1})).plans(&[first, second]);
@@ -148,7 +148,7 @@ async fn a_task_that_fails_tells_its_story_in_order() {
 
 /// A plan that is made from a template, and only made; then a plan that is put right, and one in
 /// which something is wrong.
-async fn plans() -> Vec<(Played, &'static [&'static str])> {
+async fn plans() -> Vec<(ScriptedRun, &'static [&'static str])> {
     let only = TaskInput { mode: ExecutionMode::PlanOnly, ..TaskInput::from("calculate 2*3") };
     let calculate = returns("calculate", &json!({"number": 6}));
     let template = Scene::new(&json!({})).tool(&calculate).ask(only).await;
@@ -166,9 +166,9 @@ async fn plans() -> Vec<(Played, &'static [&'static str])> {
 }
 
 /// Plans that a person changes and refuses.
-async fn approvals() -> Vec<(Played, &'static [&'static str])> {
+async fn approvals() -> Vec<(ScriptedRun, &'static [&'static str])> {
     let changed = json!({"approve": true, "args": {"stages": [[read("r2", "a")]]}});
-    let mut seen: Vec<(Played, &'static [&'static str])> = Vec::new();
+    let mut seen: Vec<(ScriptedRun, &'static [&'static str])> = Vec::new();
     for (answer, names) in
         [(changed, &["PLAN_CHANGED"]), (json!({"approve": false}), &["PLAN_REFUSED"])]
     {
@@ -178,14 +178,14 @@ async fn approvals() -> Vec<(Played, &'static [&'static str])> {
         let paused = system.ask("How long?", scene.session()).await.unwrap();
         let start = SystemStart::Continue(paused.paused.unwrap(), Answers::Only(answer));
         let result = system.run(start, scene.session()).await.unwrap();
-        seen.push((Played { result, model }, names));
+        seen.push((ScriptedRun { result, model }, names));
     }
     seen
 }
 
 /// Steps that are not prepared, that fail in part, and whose last one is the answer; with models
 /// that fail, and a small one.
-async fn steps() -> Vec<(Played, &'static [&'static str])> {
+async fn steps() -> Vec<(ScriptedRun, &'static [&'static str])> {
     let lost = json!([[read("r1", "@{outputs.s9.result_data}")]]);
     let settings = json!({"max_reasks": 0, "max_revisions": 0});
     let unprepared = scene(&settings).plans(&[lost]).answers("Nothing.").ask("Read.").await;
@@ -221,7 +221,7 @@ async fn steps() -> Vec<(Played, &'static [&'static str])> {
 }
 
 /// Failures that come again, credentials that are refused, and a thread that keeps a task.
-async fn limits() -> Vec<(Played, &'static [&'static str])> {
+async fn limits() -> Vec<(ScriptedRun, &'static [&'static str])> {
     let same = vec![json!([[read("r1", "lost")]]); 3];
     let failing = |settings: &Json| scene(settings).plans(&same).answers("It is lost.");
     let cycle = failing(&json!({"max_revisions": 9})).ask("How long?").await;
@@ -249,12 +249,12 @@ async fn limits() -> Vec<(Played, &'static [&'static str])> {
         (cycle, &["REPLAN_CYCLE_LIMIT_EXCEEDED"]),
         (total, &["REPLAN_TOTAL_LIMIT_EXCEEDED"]),
         (profiled.ask("Tea?").await, &["EXECUTION_STEP_PROFILE_REFUSED"]),
-        (Played { result, model }, &["CWC_LOADED"]),
+        (ScriptedRun { result, model }, &["CWC_LOADED"]),
     ]
 }
 
 /// A worker that sends the result of the first step while the second one is under way.
-async fn late() -> Played {
+async fn late() -> ScriptedRun {
     let plans = [json!([[search("s1", "tea")]]), json!([[search("s2", "green tea")]])];
     let mut scene = Scene::new(&json!({"step_timeout_s": 5}))
         .tool(&returns("web_search", &json!("not called")))
@@ -277,17 +277,17 @@ async fn late() -> Played {
         }
         std::future::pending::<()>().await;
     };
-    tokio::select! { played = scene.ask("Tea?") => played, () = working => unreachable!() }
+    tokio::select! { run = scene.ask("Tea?") => run, () = working => unreachable!() }
 }
 
 /// PE-18 of `docs/systems/plan-execute.md`.
 #[tokio::test]
 async fn a_late_result_is_told_and_does_not_disturb_the_next_attempt() {
-    let played = late().await;
-    let first = &played.output().attempt_history[0].execution_context[0];
+    let run = late().await;
+    let first = &run.output().attempt_history[0].execution_context[0];
     assert_eq!(first.error_details.as_ref().unwrap().kind, StepErrorKind::Timeout);
-    assert_eq!(played.step("s2").raw_result_data, "of s2");
-    let dropped = played.notes("EXECUTION_STEP_RESULT_DROPPED");
+    assert_eq!(run.step("s2").raw_result_data, "of s2");
+    let dropped = run.notes("EXECUTION_STEP_RESULT_DROPPED");
     let id = first.sub_task_id.clone().unwrap();
     assert_eq!(dropped, [json!({"message_id": id, "reason": "late"})]);
 }
@@ -295,7 +295,7 @@ async fn a_late_result_is_told_and_does_not_disturb_the_next_attempt() {
 /// PE-43 of `docs/systems/plan-execute.md`.
 #[tokio::test]
 async fn every_event_of_the_specification_is_told_with_the_fields_that_it_lists() {
-    let mut all: Vec<(Played, &[&str])> = vec![
+    let mut all: Vec<(ScriptedRun, &[&str])> = vec![
         (goes_well().await, &["TASK_COMPLETED_SUCCESSFULLY"]),
         (fails().await, &["MAX_REVISIONS_REACHED"]),
         (late().await, &["EXECUTION_STEP_RESULT_DROPPED"]),
@@ -305,10 +305,10 @@ async fn every_event_of_the_specification_is_told_with_the_fields_that_it_lists(
     all.extend(Box::pin(steps()).await);
     all.extend(Box::pin(limits()).await);
     let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (played, names) in &all {
-        let journal = played.journal();
+    for (run, names) in &all {
+        let journal = run.journal();
         assert!(names.iter().all(|name| journal.contains(name)), "{names:?}: {journal:?}");
-        let notes = played.result.events.iter().filter(|event| event.kind == EventKind::Custom);
+        let notes = run.result.events.iter().filter(|event| event.kind == EventKind::Custom);
         for event in notes {
             let data = event.data.to_json();
             let fields = data.as_object().into_iter().flatten().map(|(name, _)| name.clone());

@@ -12,8 +12,8 @@ use antiphon_systems::{Outcome, Session};
 use serde_json::{Value as Json, json};
 use tokio::sync::Notify;
 
+use crate::fake_tools::{FakeTool, step};
 use crate::scene::Scene;
-use crate::stage::{FakeTool, step};
 
 pub(crate) fn store() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(Arc::new(ManualClock::default())))

@@ -16,8 +16,8 @@ use antiphon_systems::{System as _, SystemResourcesBuilder, SystemRunner};
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Played, Scene};
-use crate::stage::{FakeTool, returns, search};
+use crate::fake_tools::{FakeTool, returns, search};
+use crate::scene::{Scene, ScriptedRun};
 
 const VALID: &str = "key-that-is-valid";
 const USED_UP: &str = "key-that-is-used-up";
@@ -135,10 +135,10 @@ async fn keys_are_tried_in_order_and_nothing_but_the_names_of_their_profiles_is_
         let working = tokio::spawn(worker.run(CancellationToken::new()));
         let result = system.ask("Tea?", scene.session()).await.unwrap();
         working.abort();
-        let played = Played { result, model };
-        assert_eq!(played.output().status, TaskStatus::Completed, "{:?}", played.output().message);
-        assert_eq!(played.step("s1").raw_result_data[0]["link"], "https://a.example/");
-        let refused = played.notes("EXECUTION_STEP_PROFILE_REFUSED");
+        let run = ScriptedRun { result, model };
+        assert_eq!(run.output().status, TaskStatus::Completed, "{:?}", run.output().message);
+        assert_eq!(run.step("s1").raw_result_data[0]["link"], "https://a.example/");
+        let refused = run.notes("EXECUTION_STEP_PROFILE_REFUSED");
         let refused: Vec<_> =
             refused.iter().map(|note| note["keyProfile"].as_str().unwrap()).collect();
         assert_eq!(
@@ -146,13 +146,13 @@ async fn keys_are_tried_in_order_and_nothing_but_the_names_of_their_profiles_is_
             ["old", "spent", "busy"],
             "the time of the scene stands: none is waited for"
         );
-        assert_eq!(played.notes("EXECUTION_STEP_DISPATCHED")[3]["keyProfile"], "new");
+        assert_eq!(run.notes("EXECUTION_STEP_DISPATCHED")[3]["keyProfile"], "new");
         let noted: Vec<Json> =
             queue.noted.lock().unwrap().iter().map(|message| message.body.clone()).collect();
         let named: Vec<_> =
             noted.iter().filter_map(|body| body["api_keys_config_ref"].as_str()).collect();
         assert_eq!(named, if has_queue { &["old", "spent", "busy", "new"][..] } else { &[] });
-        let Played { result, model } = &played;
+        let ScriptedRun { result, model } = &run;
         let told = json!([noted, result.events, result.output, result.state]).to_string();
         let told = format!("{told} {:?}", model.requests());
         for key in [VALID, USED_UP, BUSY, "key-of-old", "key-of-nobody"] {
@@ -195,8 +195,8 @@ async fn a_run_chooses_its_profiles_and_other_failures_are_those_of_the_step() {
         ("input_invalid", "there is no key profile of that name: stolen")
     );
     let broken: [Arc<dyn Tool>; 1] = [Arc::new(broken)];
-    let played = scene().key_profile("broken", &broken).ask(choose(&json!(["broken", "paid"])));
-    assert_eq!(played.await.failure("s1"), StepErrorKind::ToolError);
+    let run = scene().key_profile("broken", &broken).ask(choose(&json!(["broken", "paid"])));
+    assert_eq!(run.await.failure("s1"), StepErrorKind::ToolError);
 }
 
 #[test]

@@ -1,12 +1,16 @@
 //! Plan and execute: plans, references, stages, revisions, answers.
 
-#![expect(clippy::unwrap_used, reason = "clippy does not see that the stage is only set in tests")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "clippy does not see that these modules are compiled only for tests"
+)]
 
 mod capabilities;
 #[path = "../shared/conversation_snapshot.rs"]
 mod conversation_snapshot;
 mod cut_off;
 mod downloads;
+mod fake_tools;
 mod hostile;
 mod journal;
 mod keeping;
@@ -22,6 +26,5 @@ mod running;
 mod scene;
 mod schedule;
 mod small_models;
-mod stage;
 mod templates;
 mod validation;

@@ -6,8 +6,8 @@ use antiphon_systems::plan_execute::{ContextEntry, StepStatus};
 use antiphon_tools::document::{DocumentFormat, DocumentLimits, read_document};
 use serde_json::{Value as Json, json};
 
+use crate::fake_tools::step;
 use crate::scene::Scene;
-use crate::stage::step;
 
 const FONTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/fonts");
 

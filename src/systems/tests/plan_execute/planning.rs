@@ -10,8 +10,8 @@ use antiphon_systems::plan_execute::{
 use antiphon_systems::{Outcome, SystemStart};
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Played, Scene};
-use crate::stage::{FakeTool, returns, search, step, write};
+use crate::fake_tools::{FakeTool, returns, search, step, write};
+use crate::scene::{Scene, ScriptedRun};
 
 fn hits() -> Arc<FakeTool> {
     let one = json!({"title": "Tea", "url": "https://a.example", "snippet": "Hot."});
@@ -21,42 +21,42 @@ fn hits() -> Arc<FakeTool> {
 /// PE-01 of `docs/systems/plan-execute.md`.
 #[tokio::test]
 async fn a_calculation_needs_no_planner() {
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&returns("calculate", &json!({"result": "14", "number": 14})))
         .answers("14")
         .ask("calculate 2*(3+4)")
         .await;
-    assert_eq!(played.step("t1").raw_result_data, json!(14));
-    assert_eq!(played.output().status, TaskStatus::Completed);
-    assert_eq!(played.output().plan_source, Some(PlanSource::Template));
-    assert_eq!(played.result.outcome, Outcome::Answered);
-    assert!(played.requests("planner").is_empty());
+    assert_eq!(run.step("t1").raw_result_data, json!(14));
+    assert_eq!(run.output().status, TaskStatus::Completed);
+    assert_eq!(run.output().plan_source, Some(PlanSource::Template));
+    assert_eq!(run.result.outcome, Outcome::Answered);
+    assert!(run.requests("planner").is_empty());
 }
 
 #[tokio::test]
 async fn a_refused_key_is_the_error_of_the_task() {
     let refused = Fault::new(FaultCode::ModelKeyRefused, "the key was refused");
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&hits())
         .role("planner", [refused])
         .ask("Compare teas and cups, then write a page about both")
         .await;
-    assert_eq!(played.result.outcome, Outcome::Error);
-    assert_eq!(played.result.reason.as_deref(), Some("no request to a model succeeded"));
-    assert_eq!(played.result.error.as_ref().unwrap().code, "model_key_refused");
-    assert_eq!(played.output().status, TaskStatus::FailedPlanning);
+    assert_eq!(run.result.outcome, Outcome::Error);
+    assert_eq!(run.result.reason.as_deref(), Some("no request to a model succeeded"));
+    assert_eq!(run.result.error.as_ref().unwrap().code, "model_key_refused");
+    assert_eq!(run.output().status, TaskStatus::FailedPlanning);
 }
 
 /// PE-02 of `docs/systems/plan-execute.md`.
 #[tokio::test]
 async fn quotes_in_a_task_break_no_template() {
     let search = hits();
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&search)
         .answers("Sunny.")
         .ask("What is the weather in \"Bad\" City?")
         .await;
-    assert_eq!(played.output().status, TaskStatus::Completed);
+    assert_eq!(run.output().status, TaskStatus::Completed);
     assert_eq!(search.calls(), [json!({"query": "current weather in \"Bad\" City"})]);
 }
 
@@ -66,36 +66,36 @@ async fn a_reference_to_an_unknown_step_is_asked_about_once_and_then_fails_its_s
     let both = [search("s1", "tea"), search("s2", "cups")];
     let wrong = json!([both, [write("w", "@{outputs.s9.result_data}")]]);
     let right = json!([[search("s1", "tea")], [write("w2", "@{outputs.s1.result_data}")]]);
-    let stage = |settings: &Json| {
+    let scene_with = |settings: &Json| {
         Scene::new(settings)
             .tool(&hits())
             .plans(&[wrong.clone(), wrong.clone(), right.clone()])
             .role("step_executor", ["a text"])
             .keeps_context()
     };
-    let played =
-        stage(&json!({})).role("synthesiser", [json!({"answer": "Tea."})]).ask("Tea?").await;
-    let asked = &played.requests("planner")[1].messages[1].content.to_string();
+    let run =
+        scene_with(&json!({})).role("synthesiser", [json!({"answer": "Tea."})]).ask("Tea?").await;
+    let asked = &run.requests("planner")[1].messages[1].content.to_string();
     assert!(asked.contains("[1][0].sub_task_input.prompt: there is no such step"), "{asked}");
-    let first = &played.output().attempt_history[0];
+    let first = &run.output().attempt_history[0];
     let error = first.execution_context[2].error_details.as_ref().unwrap();
     assert_eq!(error.kind, StepErrorKind::ReferenceResolution);
     assert_eq!(error.reference.as_deref(), Some("@{outputs.s9.result_data}"));
-    assert_eq!((played.output().attempts, played.output().warnings.len()), (2, 1));
-    assert_eq!(played.output().status, TaskStatus::Completed);
+    assert_eq!((run.output().attempts, run.output().warnings.len()), (2, 1));
+    assert_eq!(run.output().status, TaskStatus::Completed);
 
-    let strict = stage(&json!({"strict_plan": true}));
-    let played = strict.role("synthesiser", [json!({"answer": "No plan."})]).ask("Tea?").await;
-    assert_eq!(played.output().status, TaskStatus::FailedPlanning);
-    assert_eq!(played.output().final_answer.as_deref(), Some("No plan."));
-    assert_eq!(played.output().final_answer_source, Some(AnswerSource::FailureExplanation));
-    assert_eq!((played.output().answer.as_str(), played.result.outcome), ("", Outcome::NoAnswer));
+    let strict = scene_with(&json!({"strict_plan": true}));
+    let run = strict.role("synthesiser", [json!({"answer": "No plan."})]).ask("Tea?").await;
+    assert_eq!(run.output().status, TaskStatus::FailedPlanning);
+    assert_eq!(run.output().final_answer.as_deref(), Some("No plan."));
+    assert_eq!(run.output().final_answer_source, Some(AnswerSource::FailureExplanation));
+    assert_eq!((run.output().answer.as_str(), run.result.outcome), ("", Outcome::NoAnswer));
 }
 
 /// PE-08 of `docs/systems/plan-execute.md`.
 #[tokio::test]
 async fn a_planner_reads_where_its_plan_is_wrong() {
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&hits())
         .plans(&[
             json!([[search("s1", "tea")], [search("s1", "coffee")]]),
@@ -104,8 +104,8 @@ async fn a_planner_reads_where_its_plan_is_wrong() {
         .answers("Both.")
         .ask("Tea or coffee?")
         .await;
-    assert!(played.read_by("planner").contains("[1][0].stepId: the id is that of [0][0] too: s1"));
-    assert_eq!(played.output().status, TaskStatus::Completed);
+    assert!(run.read_by("planner").contains("[1][0].stepId: the id is that of [0][0] too: s1"));
+    assert_eq!(run.output().status, TaskStatus::Completed);
 }
 
 /// PE-09 of `docs/systems/plan-execute.md`.
@@ -118,14 +118,14 @@ async fn a_plan_in_prose_is_read_and_an_empty_one_is_none() {
         stages.to_string(),
     ] {
         let scene = Scene::new(&json!({})).tool(&hits()).role("planner", [text.as_str()]);
-        let played = scene.answers("Tea.").ask("Tea?").await;
-        assert_eq!(played.output().status, TaskStatus::Completed, "{text}");
+        let run = scene.answers("Tea.").ask("Tea?").await;
+        assert_eq!(run.output().status, TaskStatus::Completed, "{text}");
     }
     let empty = Scene::new(&json!({})).tool(&hits()).plans(&[json!([]), json!([])]);
-    let played = empty.answers("There is no plan.").ask("Tea?").await;
-    assert_eq!(played.output().status, TaskStatus::FailedPlanning);
-    assert!(played.journal().contains(&"PLANNING_FAILED"));
-    assert_eq!(played.output().attempts, 0);
+    let run = empty.answers("There is no plan.").ask("Tea?").await;
+    assert_eq!(run.output().status, TaskStatus::FailedPlanning);
+    assert!(run.journal().contains(&"PLANNING_FAILED"));
+    assert_eq!(run.output().attempts, 0);
 }
 
 /// PE-17 of `docs/systems/plan-execute.md`.
@@ -134,16 +134,16 @@ async fn a_misplaced_answer_is_asked_about_once_and_then_ignored() {
     let early = json!({"prompt": "Say tea.", "isFinalAnswer": true});
     let early = step("w", "Orchestrator", "LLMStepExecutor", &early);
     let plan = json!([[early], [search("s1", "tea")]]);
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&hits())
         .plans(&[plan.clone(), plan])
         .role("step_executor", ["tea"])
         .answers("Tea it is.")
         .ask("Tea?")
         .await;
-    assert_eq!(played.requests("planner").len(), 2);
-    assert_eq!(played.output().answer, "Tea it is.");
-    assert!(played.output().warnings[0].contains("isFinalAnswer"));
+    assert_eq!(run.requests("planner").len(), 2);
+    assert_eq!(run.output().answer, "Tea it is.");
+    assert!(run.output().warnings[0].contains("isFinalAnswer"));
 }
 
 /// PE-25 of `docs/systems/plan-execute.md`.
@@ -156,13 +156,13 @@ async fn a_plan_of_the_caller_is_executed_without_a_planner() {
         ..TaskInput::default()
     };
     let scene = Scene::new(&json!({})).tool(&hits()).answers("Tea.");
-    let played = scene.ask(input(json!([[search("s1", "tea")]]))).await;
-    assert_eq!(played.output().plan_source, Some(PlanSource::Saved));
-    assert_eq!(played.output().answer, "Tea.");
-    assert!(played.requests("planner").is_empty());
+    let run = scene.ask(input(json!([[search("s1", "tea")]]))).await;
+    assert_eq!(run.output().plan_source, Some(PlanSource::Saved));
+    assert_eq!(run.output().answer, "Tea.");
+    assert!(run.requests("planner").is_empty());
     let scene = Scene::new(&json!({})).tool(&hits()).answers("It is no plan.");
-    let played = scene.ask(input(json!([[search("a b", "tea")]]))).await;
-    assert_eq!(played.output().status, TaskStatus::FailedPlanning);
+    let run = scene.ask(input(json!([[search("a b", "tea")]]))).await;
+    assert_eq!(run.output().status, TaskStatus::FailedPlanning);
 }
 
 #[tokio::test]
@@ -174,8 +174,8 @@ async fn only_a_plan_is_made_if_that_is_asked_for() {
     };
     let search_tool = hits();
     let scene = Scene::new(&json!({})).tool(&search_tool).plans(&[json!([[search("s1", "tea")]])]);
-    let played = scene.ask(input).await;
-    let output = played.output();
+    let run = scene.ask(input).await;
+    let output = run.output();
     assert_eq!(output.status, TaskStatus::PlanGenerated);
     assert!(output.success && output.final_answer.is_none() && output.answer.is_empty());
     assert_eq!(output.plan.0[0][0].step_id, "s1");
@@ -186,11 +186,11 @@ async fn only_a_plan_is_made_if_that_is_asked_for() {
 #[tokio::test]
 async fn a_person_approves_changes_or_refuses_a_plan() {
     let search_tool = hits();
-    let stage = || {
+    let scene_with = || {
         let scene = Scene::new(&json!({"approve_plan": true})).tool(&search_tool);
         scene.plans(&[json!([[search("s1", "tea")]])]).answers("Tea.")
     };
-    let mut scene = stage();
+    let mut scene = scene_with();
     let (system, _) = scene.system();
     let paused = system.ask("Tea?", scene.session()).await.unwrap();
     assert_eq!(paused.outcome, Outcome::Paused);
@@ -209,7 +209,7 @@ async fn a_person_approves_changes_or_refuses_a_plan() {
     assert_eq!(search_tool.calls(), [json!({"query": "coffee"})]);
     assert_eq!(done.outcome, Outcome::Answered);
 
-    let mut scene = stage();
+    let mut scene = scene_with();
     let (system, _) = scene.system();
     let paused = system.ask("Tea?", scene.session()).await.unwrap();
     let start = go_on(paused.paused.unwrap(), json!({"approve": false, "reason": "too dear"}));
@@ -248,10 +248,10 @@ async fn a_person_approves_a_plan_of_the_caller_too() {
 #[tokio::test]
 async fn a_planner_that_fails_ends_the_task_with_an_explanation() {
     let scene = Scene::new(&json!({})).tool(&hits());
-    let played = scene.role("synthesiser", [json!({"answer": "No planner."})]).ask("Tea?").await;
-    assert_eq!(Played::wire(played.output().status), "FAILED_PLANNING");
-    assert_eq!(played.output().final_answer.as_deref(), Some("No planner."));
-    assert!(played.result.error.is_some());
+    let run = scene.role("synthesiser", [json!({"answer": "No planner."})]).ask("Tea?").await;
+    assert_eq!(ScriptedRun::wire(run.output().status), "FAILED_PLANNING");
+    assert_eq!(run.output().final_answer.as_deref(), Some("No planner."));
+    assert!(run.result.error.is_some());
 }
 
 #[test]
@@ -274,10 +274,10 @@ async fn a_calculation_with_numbers_from_nowhere_is_asked_about_once() {
         scene.plans(&plans).answers("Two minutes.")
     };
     let (found, number) = (hits(), returns("calculate", &json!({"number": 600})));
-    let played = scene(&[&found, &number]).ask("How long does tea steep?").await;
+    let run = scene(&[&found, &number]).ask("How long does tea steep?").await;
     assert_eq!(number.calls(), Vec::<Json>::new());
-    assert_eq!(played.step("s1").tool_name, "WebSearchTool");
-    let asked = played.read_by("planner");
+    assert_eq!(run.step("s1").tool_name, "WebSearchTool");
+    let asked = run.read_by("planner");
     assert!(
         asked.contains("[0][0].sub_task_input.expression: neither the task nor a step has"),
         "{asked}"
@@ -286,9 +286,9 @@ async fn a_calculation_with_numbers_from_nowhere_is_asked_about_once() {
         ("How long do 200 pots steep?", &[&found, &number][..]),
         ("How long does tea steep?", &[&number]),
     ] {
-        let played = scene(tools).ask(task).await;
-        assert_eq!(played.requests("planner").len(), 1, "{task}");
-        assert_eq!(played.step("c").raw_result_data, 600);
+        let run = scene(tools).ask(task).await;
+        assert_eq!(run.requests("planner").len(), 1, "{task}");
+        assert_eq!(run.step("c").raw_result_data, 600);
     }
 }
 
@@ -305,8 +305,8 @@ async fn a_number_of_the_task_is_none_from_nowhere_however_it_is_written() {
         let input = json!({"expression": expression});
         let plan = json!([[step("c", "UtilityAgent", "CalculatorTool", &input)]]);
         let scene = Scene::new(&json!({})).tool(&found).tool(&number);
-        let played = scene.plans(&[plan]).answers("So much.").ask(task).await;
-        assert_eq!(played.requests("planner").len(), 1, "{task}");
+        let run = scene.plans(&[plan]).answers("So much.").ask(task).await;
+        assert_eq!(run.requests("planner").len(), 1, "{task}");
     }
 }
 
@@ -326,11 +326,11 @@ async fn a_file_with_numbers_from_nowhere_is_asked_about_once() {
         let (found, file) = (hits(), returns("write_file", &json!({"path": "tea.md"})));
         let scene = Scene::new(&json!({})).tool(&found).tool(&file);
         let plans = [write(content), write("@{outputs.s1.result_data}")];
-        let played = scene.plans(&plans).answers("Done.").ask("Write a file on tea.").await;
-        assert_eq!(played.requests("planner").len(), requests, "{content}");
+        let run = scene.plans(&plans).answers("Done.").ask("Write a file on tea.").await;
+        assert_eq!(run.requests("planner").len(), requests, "{content}");
         if requests == 2 {
             assert!(
-                played.read_by("planner").contains("[1][0].sub_task_input.params.content: neither")
+                run.read_by("planner").contains("[1][0].sub_task_input.params.content: neither")
             );
         }
     }

@@ -7,8 +7,8 @@ use antiphon_systems::{RoleModel, SystemResourcesBuilder, SystemRunner};
 use serde_json::json;
 
 use crate::conversation_snapshot::compare_conversation;
+use crate::fake_tools::{FakeTool, read, returns, search, write};
 use crate::scene::{Scene, closed};
-use crate::stage::{FakeTool, read, returns, search, write};
 
 #[tokio::test]
 async fn every_role_sees_what_is_written_down() {
@@ -24,7 +24,7 @@ async fn every_role_sees_what_is_written_down() {
         [read("r2", "@{outputs.s1.result_data.0.link}")],
         [write("w", "Shorten: @{outputs.r2.processed_result_data}")],
     ]);
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&returns("web_search", &json!({"results": [hit]})))
         .tool(&Arc::new(page))
         .plans(&[misplaced, lost, found])
@@ -33,9 +33,9 @@ async fn every_role_sees_what_is_written_down() {
         .answers("Two minutes.")
         .ask("How long does green tea steep?")
         .await;
-    assert_eq!(played.output().answer, "Two minutes.");
+    assert_eq!(run.output().answer, "Two minutes.");
     for role in ["planner", "summariser", "step_executor", "context_keeper", "synthesiser"] {
-        compare_conversation("plan_execute", &format!("{role}.txt"), &played.requests(role));
+        compare_conversation("plan_execute", &format!("{role}.txt"), &run.requests(role));
     }
     let failed = Scene::new(&json!({"max_revisions": 0}))
         .tool(&Arc::new(FakeTool::new("read_page", |_| Err(closed("the server answered 404")))))

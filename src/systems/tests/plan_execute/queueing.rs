@@ -13,8 +13,8 @@ use antiphon_systems::sub_task::name::task_topic;
 use antiphon_systems::sub_task::{SubTask, SubTaskWorker, WorkerSettings, queue_settings};
 use serde_json::json;
 
-use crate::scene::{Played, Scene, closed};
-use crate::stage::{FakeTool, read, returns, search, step};
+use crate::fake_tools::{FakeTool, read, returns, search, step};
+use crate::scene::{Scene, ScriptedRun, closed};
 
 fn tools(link: &str) -> [Arc<FakeTool>; 2] {
     let hit = json!({"title": "Tea", "url": link, "snippet": "Hot."});
@@ -43,12 +43,12 @@ async fn steps_of_workers_go_over_the_queue_and_their_results_come_back() {
     let roles = capabilities.worker_tools().into_iter();
     let worker = roles.fold(worker, |worker, (role, tools)| worker.role(&role, tools).unwrap());
     let working = tokio::spawn(worker.run(CancellationToken::new()));
-    let played = scene.ask("Tea?").await;
-    assert_eq!(played.result.output.status, TaskStatus::Completed);
+    let run = scene.ask("Tea?").await;
+    assert_eq!(run.result.output.status, TaskStatus::Completed);
     assert!(own.iter().all(|tool| tool.calls().is_empty()));
     assert_eq!(of_worker[0].calls().len(), 2);
     assert_eq!(of_worker[1].calls(), [json!({"url": "https://worker.example"})]);
-    assert_eq!(played.step("r1").raw_result_data, "https://worker.example");
+    assert_eq!(run.step("r1").raw_result_data, "https://worker.example");
     working.abort();
 }
 
@@ -62,7 +62,7 @@ async fn a_step_that_no_worker_of_this_process_carries_out_fails_at_once() {
     let (system, model) = scene.system();
     // Nobody moves the time.
     let result = system.ask("Tea?", scene.session()).await.unwrap();
-    assert_eq!(Played { result, model }.failure("s1"), StepErrorKind::NoWorker);
+    assert_eq!(ScriptedRun { result, model }.failure("s1"), StepErrorKind::NoWorker);
 }
 
 #[tokio::test]
@@ -75,9 +75,9 @@ async fn a_task_that_has_ended_leaves_nothing_in_the_queue() {
     scene.queue = Some(queue.clone());
     let topic = task_topic("ResearchAgent").unwrap();
     let _guard = queue.register_consumer(&topic);
-    let (played, taken) =
+    let (run, taken) =
         tokio::join!(scene.ask("Tea?"), queue.take(&topic, 1, Duration::from_mins(1)));
-    assert_eq!(played.failure("s1"), StepErrorKind::Timeout);
+    assert_eq!(run.failure("s1"), StepErrorKind::Timeout);
     let task = SubTask::read(&taken.unwrap()[0].message).unwrap();
     let late = task.result(Ok(json!([]))).message(&task.result_topic, Time::from_micros(u64::MAX));
     assert_eq!(queue.publish(late, Duration::ZERO).await.unwrap(), PublishOutcome::Known);
@@ -121,15 +121,16 @@ async fn what_has_failed_of_a_result_is_told_to_all_that_read_it() {
             }
         }
     };
-    let played = tokio::select! { played = scene.ask("Find both.") => played, () = working => unreachable!() };
-    let (entry, error) = (played.step("a"), "https://b.example: it is lost");
+    let run =
+        tokio::select! { run = scene.ask("Find both.") => run, () = working => unreachable!() };
+    let (entry, error) = (run.step("a"), "https://b.example: it is lost");
     assert_eq!(entry.raw_result_data, json!([{"link": "https://a.example"}]));
     assert_eq!(entry.partial_errors[0].to_string(), error);
     assert!(entry.reused);
-    let context = &played.output().current_working_context;
+    let context = &run.output().current_working_context;
     assert_eq!(context.errors_encountered[0].error_message, error);
     for role in ["planner", "synthesiser"] {
-        assert!(played.read_by(role).contains("it is lost"), "{role}: {}", played.read_by(role));
+        assert!(run.read_by(role).contains("it is lost"), "{role}: {}", run.read_by(role));
     }
     assert_eq!(work.len(), 2);
     let told = work[1].context_summary.as_deref().unwrap();

@@ -8,8 +8,8 @@ use antiphon_systems::plan_execute::repair::{CarriedTools, PlanRepair, repaired}
 use antiphon_systems::plan_execute::{Capabilities, PlanSource, TaskStatus};
 use serde_json::{Value as Json, json};
 
+use crate::fake_tools::{FakeTool, read, returns, search, step, write};
 use crate::scene::Scene;
-use crate::stage::{FakeTool, read, returns, search, step, write};
 
 /// A search of documents with the shape of its results, and the other native tools of a folder.
 fn documents() -> [Arc<FakeTool>; 5] {
@@ -291,25 +291,25 @@ async fn a_repaired_plan_runs_without_another_request_and_says_so() {
     ]]);
     let tools = documents();
     let scene = tools.iter().fold(Scene::new(&json!({})), Scene::tool);
-    let played =
+    let run =
         scene.plans(std::slice::from_ref(&wrong)).answers("Two minutes.").ask("How long?").await;
-    assert_eq!(played.output().status, TaskStatus::Completed);
-    assert_eq!(played.output().plan_source, Some(PlanSource::Llm));
-    assert_eq!(played.requests("planner").len(), 1);
+    assert_eq!(run.output().status, TaskStatus::Completed);
+    assert_eq!(run.output().plan_source, Some(PlanSource::Llm));
+    assert_eq!(run.requests("planner").len(), 1);
     assert_eq!(tools[1].calls(), [json!({"path": "tea.md"})]);
-    let noted = played.notes("PLAN_REPAIRED");
+    let noted = run.notes("PLAN_REPAIRED");
     let shown = noted[0]["repairs"].as_array().unwrap();
     assert!(
         shown.contains(&json!("[0][0].tool_name: read as search_documents: search")),
         "{shown:?}"
     );
-    assert!(played.output().warnings.is_empty());
+    assert!(run.output().warnings.is_empty());
 
     let strict = json!({"strict_plan": true, "max_reasks": 0});
     let scene = documents().iter().fold(Scene::new(&strict), Scene::tool);
-    let played = scene.plans(&[wrong]).answers("No plan.").ask("How long?").await;
-    assert_eq!(played.output().status, TaskStatus::FailedPlanning);
-    assert!(played.notes("PLAN_REPAIRED").is_empty());
+    let run = scene.plans(&[wrong]).answers("No plan.").ask("How long?").await;
+    assert_eq!(run.output().status, TaskStatus::FailedPlanning);
+    assert!(run.notes("PLAN_REPAIRED").is_empty());
 }
 
 #[tokio::test]
@@ -318,14 +318,14 @@ async fn a_list_of_steps_in_a_reply_is_a_plan() {
     let page = returns("read_page", &json!({"text": "Two minutes."}));
     let hit = json!({"title": "Tea", "url": "https://a.example", "snippet": "Hot."});
     for reply in [steps.to_string(), json!({"stages": steps}).to_string()] {
-        let played = Scene::new(&json!({}))
+        let run = Scene::new(&json!({}))
             .tool(&returns("web_search", &json!({"results": [hit]})))
             .tool(&page)
             .role("planner", [reply.as_str()])
             .answers("Two minutes.")
             .ask("How long?")
             .await;
-        assert_eq!(played.output().plan.0.len(), 2);
-        assert_eq!(played.output().status, TaskStatus::Completed);
+        assert_eq!(run.output().plan.0.len(), 2);
+        assert_eq!(run.output().status, TaskStatus::Completed);
     }
 }

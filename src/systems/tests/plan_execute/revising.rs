@@ -7,8 +7,8 @@ use antiphon_systems::Outcome;
 use antiphon_systems::plan_execute::{AnswerSource, StepStatus, TaskStatus};
 use serde_json::{Value as Json, json};
 
+use crate::fake_tools::{FakeTool, step};
 use crate::scene::{Scene, closed};
-use crate::stage::{FakeTool, step};
 
 /// A tool that fails with its input, unless that is `good`.
 fn moody() -> Arc<FakeTool> {
@@ -26,13 +26,13 @@ fn mood(id: &str, mood: &str) -> Json {
 /// PE-11 of `docs/systems/plan-execute.md`.
 #[tokio::test]
 async fn a_plan_that_fails_is_revised_once_with_all_that_is_known() {
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&moody())
         .plans(&[json!([[mood("a", "good")], [mood("b", "bad")]]), json!([[mood("c", "good")]])])
         .answers("Found.")
         .ask("Find it.")
         .await;
-    let output = played.output();
+    let output = run.output();
     assert_eq!((output.attempts, output.answer.as_str()), (2, "Found."));
     let wanted = [
         "EXECUTION_ATTEMPT_FAILED",
@@ -40,13 +40,13 @@ async fn a_plan_that_fails_is_revised_once_with_all_that_is_known() {
         "REPLANNING_SUCCESS",
         "EXECUTION_ATTEMPT_SUCCESS",
     ];
-    let journal = played.journal();
+    let journal = run.journal();
     let order: Vec<&str> = journal.into_iter().filter(|name| wanted.contains(name)).collect();
     assert_eq!(order, wanted);
     let findings = &output.current_working_context.key_findings;
     assert_eq!(findings[0].source_step_narrative, "do a", "findings of the first attempt stay");
     assert_eq!(output.current_working_context.errors_encountered.len(), 1);
-    let read = played.read_by("planner");
+    let read = run.read_by("planner");
     for part in
         ["<failed_step>", "bad mood", "<failed_plan>", "<completed_steps>", "\"stepId\":\"a\""]
     {
@@ -59,42 +59,42 @@ async fn a_plan_that_fails_is_revised_once_with_all_that_is_known() {
 #[tokio::test]
 async fn three_plans_that_fail_are_the_end() {
     let plans = ["bad", "worse", "worst"].map(|one| json!([[mood("a", one)]]));
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&moody())
         .plans(&plans)
         .answers("It cannot be found.")
         .ask("Find it.")
         .await;
-    let output = played.output();
-    assert!(played.journal().contains(&"MAX_REVISIONS_REACHED"));
+    let output = run.output();
+    assert!(run.journal().contains(&"MAX_REVISIONS_REACHED"));
     assert_eq!((output.status, output.attempts), (TaskStatus::FailedExecution, 3));
     assert_eq!(output.final_answer.as_deref(), Some("It cannot be found."));
     assert_eq!(output.final_answer_source, Some(AnswerSource::FailureExplanation));
-    assert_eq!((played.result.outcome, output.answer.as_str()), (Outcome::RetryLimit, ""));
-    assert_eq!(played.requests("planner").len(), 3);
+    assert_eq!((run.result.outcome, output.answer.as_str()), (Outcome::RetryLimit, ""));
+    assert_eq!(run.requests("planner").len(), 3);
 }
 
 /// PE-13 of `docs/systems/plan-execute.md`.
 #[tokio::test]
 async fn the_same_failure_is_not_revised_for_ever() {
     let plans = vec![json!([[mood("a", "bad")]]); 4];
-    let stage = |settings: &Json| {
+    let scene_with = |settings: &Json| {
         Scene::new(settings).tool(&moody()).plans(&plans).answers("It cannot be found.")
     };
-    let played = stage(&json!({"max_revisions": 9})).ask("Find it.").await;
-    assert!(played.journal().contains(&"REPLAN_CYCLE_LIMIT_EXCEEDED"));
-    assert_eq!(played.output().attempts, 3);
+    let run = scene_with(&json!({"max_revisions": 9})).ask("Find it.").await;
+    assert!(run.journal().contains(&"REPLAN_CYCLE_LIMIT_EXCEEDED"));
+    assert_eq!(run.output().attempts, 3);
     let settings =
         json!({"max_revisions": 9, "max_replans_same_failure": 9, "max_total_replans": 1});
-    let played = stage(&settings).ask("Find it.").await;
-    assert!(played.journal().contains(&"REPLAN_TOTAL_LIMIT_EXCEEDED"));
-    assert_eq!(played.output().attempts, 2);
+    let run = scene_with(&settings).ask("Find it.").await;
+    assert!(run.journal().contains(&"REPLAN_TOTAL_LIMIT_EXCEEDED"));
+    assert_eq!(run.output().attempts, 2);
 }
 
 /// PE-14 of `docs/systems/plan-execute.md`.
 #[tokio::test]
 async fn a_revision_that_is_no_plan_is_the_end() {
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&moody())
         .role(
             "planner",
@@ -107,10 +107,10 @@ async fn a_revision_that_is_no_plan_is_the_end() {
         .answers("It could not be planned.")
         .ask("Find it.")
         .await;
-    assert!(played.journal().contains(&"REPLANNING_FAILED"));
-    assert_eq!(played.output().status, TaskStatus::FailedExecution);
-    assert_eq!(played.output().final_answer.as_deref(), Some("It could not be planned."));
-    assert_eq!(played.requests("planner").len(), 3);
+    assert!(run.journal().contains(&"REPLANNING_FAILED"));
+    assert_eq!(run.output().status, TaskStatus::FailedExecution);
+    assert_eq!(run.output().final_answer.as_deref(), Some("It could not be planned."));
+    assert_eq!(run.requests("planner").len(), 3);
 }
 
 /// PE-15 of `docs/systems/plan-execute.md`.
@@ -127,18 +127,18 @@ async fn a_completed_step_is_not_repeated_unless_it_or_its_sources_differ() {
             [mood("m", last)],
         ])
     };
-    let stage = |settings: &Json, second: &str| {
+    let scene_with = |settings: &Json, second: &str| {
         let scene = Scene::new(settings).tool(&moody()).tool(&writing);
         scene.plans(&[plan("a", "bad"), plan(second, "good")]).answers("Written.")
     };
-    let played = stage(&json!({}), "a").ask("Write.").await;
+    let run = scene_with(&json!({}), "a").ask("Write.").await;
     assert_eq!(writing.calls(), [json!({"text": "a"}), json!({"text": "a!"})]);
-    assert!(played.step("w1").reused && played.step("w2").reused && !played.step("m").reused);
-    assert_eq!(played.notes("EXECUTION_STEP_REUSED").len(), 2);
-    let played = stage(&json!({}), "b").ask("Write.").await;
+    assert!(run.step("w1").reused && run.step("w2").reused && !run.step("m").reused);
+    assert_eq!(run.notes("EXECUTION_STEP_REUSED").len(), 2);
+    let run = scene_with(&json!({}), "b").ask("Write.").await;
     assert_eq!(writing.calls()[4..], [json!({"text": "b"}), json!({"text": "b!"})]);
-    assert!(!played.step("w2").reused, "what it refers to has changed");
-    stage(&json!({"reuse_completed_steps": false}), "a").ask("Write.").await;
+    assert!(!run.step("w2").reused, "what it refers to has changed");
+    scene_with(&json!({"reuse_completed_steps": false}), "a").ask("Write.").await;
     assert_eq!(writing.calls().len(), 10);
 }
 
@@ -146,29 +146,29 @@ async fn a_completed_step_is_not_repeated_unless_it_or_its_sources_differ() {
 async fn outputs_of_earlier_attempts_can_be_referred_to() {
     let last = step("c", "UtilityAgent", "moody", &json!({"mood": "@{outputs.a.result_data}"}));
     let plans = [json!([[mood("a", "good")], [mood("b", "bad")]]), json!([[last]])];
-    let stage =
+    let scene_with =
         |settings: &Json| Scene::new(settings).tool(&moody()).plans(&plans).answers("Not found.");
-    let played = stage(&json!({"max_revisions": 1})).ask("Find it.").await;
-    let message = played.step("c").error_details.as_ref().unwrap().message.clone();
+    let run = scene_with(&json!({"max_revisions": 1})).ask("Find it.").await;
+    let message = run.step("c").error_details.as_ref().unwrap().message.clone();
     assert_eq!(message, "found mood", "the tool was given the earlier output");
     let settings = json!({"max_revisions": 1, "carry_outputs": false, "max_reasks": 0});
-    let played = stage(&settings).ask("Find it.").await;
-    let message = played.step("c").error_details.as_ref().unwrap().message.clone();
+    let run = scene_with(&settings).ask("Find it.").await;
+    let message = run.step("c").error_details.as_ref().unwrap().message.clone();
     assert!(message.contains("names a step that does not exist"), "{message}");
 }
 
 /// PE-27 of `docs/systems/plan-execute.md`.
 #[tokio::test]
 async fn a_context_that_cannot_be_updated_stays_as_it_is() {
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&moody())
         .plans(&[json!([[mood("a", "good")]])])
         .role("synthesiser", [json!({"answer": "Found."})])
         .ask("Find it.")
         .await;
-    assert_eq!(played.output().status, TaskStatus::Completed);
-    assert!(played.journal().contains(&"CWC_UPDATE_LLM_ERROR"));
-    let summary = &played.output().current_working_context.summary_of_progress;
+    assert_eq!(run.output().status, TaskStatus::Completed);
+    assert!(run.journal().contains(&"CWC_UPDATE_LLM_ERROR"));
+    let summary = &run.output().current_working_context.summary_of_progress;
     assert_eq!(summary, "Attempt 1 to carry out the plan begins.");
 }
 
@@ -176,24 +176,24 @@ async fn a_context_that_cannot_be_updated_stays_as_it_is() {
 #[tokio::test]
 async fn without_a_synthesiser_the_results_stand_for_the_answer() {
     for replies in [vec![], vec!["", ""]] {
-        let played = Scene::new(&json!({}))
+        let run = Scene::new(&json!({}))
             .tool(&moody())
             .plans(&[json!([[mood("a", "good")]])])
             .keeps_context()
             .role("synthesiser", replies)
             .ask("Find it.")
             .await;
-        assert_eq!(played.output().status, TaskStatus::Completed);
-        assert_eq!(played.output().answer, "What was done:\n- do a: found");
-        assert_eq!(played.output().final_answer_source, Some(AnswerSource::Digest));
-        assert_eq!(played.output().warnings.len(), 1);
+        assert_eq!(run.output().status, TaskStatus::Completed);
+        assert_eq!(run.output().answer, "What was done:\n- do a: found");
+        assert_eq!(run.output().final_answer_source, Some(AnswerSource::Digest));
+        assert_eq!(run.output().warnings.len(), 1);
     }
-    let played = Scene::new(&json!({"max_revisions": 0}))
+    let run = Scene::new(&json!({"max_revisions": 0}))
         .tool(&moody())
         .plans(&[json!([[mood("a", "good")], [mood("b", "bad")]])])
         .ask("Find it.")
         .await;
-    let explained = played.output().final_answer.as_deref().unwrap();
+    let explained = run.output().final_answer.as_deref().unwrap();
     assert!(explained.starts_with("The task was not completed: the step b failed: bad mood."));
     assert!(explained.contains("- do a: found"), "{explained}");
 }
@@ -203,17 +203,17 @@ async fn a_spent_budget_ends_with_what_was_done() {
     let mut slow = FakeTool::new("slow", |_| Ok(json!("late")));
     slow.delay = Box::new(|_| std::time::Duration::from_secs(9));
     let plan = json!([[mood("a", "good")], [step("b", "UtilityAgent", "slow", &json!({}))]]);
-    let played = Scene::new(&json!({"question_timeout_s": 5, "step_timeout_s": 60}))
+    let run = Scene::new(&json!({"question_timeout_s": 5, "step_timeout_s": 60}))
         .tool(&moody())
         .tool(&Arc::new(slow))
         .plans(&[plan])
         .ask("Find it.")
         .await;
-    assert_eq!(played.result.outcome, Outcome::Budget);
-    let explained = played.output().final_answer.as_deref().unwrap();
+    assert_eq!(run.result.outcome, Outcome::Budget);
+    let explained = run.output().final_answer.as_deref().unwrap();
     assert!(
         explained.contains("not finished: 1 of 2 steps") && explained.contains("found"),
         "{explained}"
     );
-    assert_eq!(played.output().executed_plan[0].status, StepStatus::Completed);
+    assert_eq!(run.output().executed_plan[0].status, StepStatus::Completed);
 }

@@ -7,8 +7,8 @@ use antiphon_core::{Category, Fault};
 use antiphon_systems::plan_execute::{StepErrorKind, StepStatus, TaskStatus};
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Played, Scene, closed};
-use crate::stage::{FakeTool, read, returns, search, step, write};
+use crate::fake_tools::{FakeTool, read, returns, search, step, write};
+use crate::scene::{Scene, ScriptedRun, closed};
 
 fn hits(links: &[&str]) -> Json {
     let one = |link: &&str| json!({"title": "Tea", "url": link, "snippet": "Hot."});
@@ -30,7 +30,7 @@ fn page() -> Arc<FakeTool> {
 async fn a_step_gets_the_value_and_the_context_keeps_the_reference() {
     let page = page();
     let reference = "@{outputs.s1.result_data.0.link}";
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&returns("web_search", &hits(&["https://a.example"])))
         .tool(&page)
         .plans(&[json!([[search("s1", "tea")], [read("r1", reference)]])])
@@ -38,8 +38,8 @@ async fn a_step_gets_the_value_and_the_context_keeps_the_reference() {
         .ask("Tea?")
         .await;
     assert_eq!(page.calls(), [json!({"url": "https://a.example"})]);
-    assert_eq!(played.step("r1").sub_task_input["url"], reference);
-    assert_eq!(played.step("r1").stage_index, 2);
+    assert_eq!(run.step("r1").sub_task_input["url"], reference);
+    assert_eq!(run.step("r1").stage_index, 2);
 }
 
 /// PE-04, PE-05 and PE-29 of `docs/systems/plan-execute.md`.
@@ -49,7 +49,7 @@ async fn values_within_texts_are_put_in_once() {
     let tool = returns("lookup", &json!(trap));
     let lookup = |id: &str, input: Json| step(id, "UtilityAgent", "lookup", &input);
     let last = lookup("s3", json!({"text": "Again: @{outputs.s2.result_data}"}));
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&tool)
         .plans(&[json!([
             [lookup("s1", json!({}))],
@@ -59,7 +59,7 @@ async fn values_within_texts_are_put_in_once() {
         .answers("Done.")
         .ask("Look.")
         .await;
-    assert_eq!(played.step("s1").processed_result_data, None, "the result stands for it");
+    assert_eq!(run.step("s1").processed_result_data, None, "the result stands for it");
     assert_eq!(
         tool.calls(),
         [
@@ -72,21 +72,21 @@ async fn values_within_texts_are_put_in_once() {
 
 /// PE-07 of `docs/systems/plan-execute.md`.
 #[tokio::test]
-async fn a_step_that_cannot_be_prepared_is_not_begun_and_the_others_are() {
+async fn a_step_that_cannot_be_prepared_does_not_start_and_the_others_do() {
     let page = page();
     let first = [read("r1", "@{outputs.r3.result_data}"), read("r2", "https://a.example")];
     let plan = json!([first, [read("r3", "https://b.example")]]);
-    let played = Scene::new(&json!({"max_reasks": 0, "max_revisions": 0}))
+    let run = Scene::new(&json!({"max_reasks": 0, "max_revisions": 0}))
         .tool(&page)
         .plans(&[plan])
         .answers("Not all was read.")
         .ask("Read.")
         .await;
-    assert_eq!(played.failure("r1"), StepErrorKind::ReferenceResolution);
-    assert_eq!(played.step("r1").sub_task_id, None);
-    assert_eq!(played.step("r2").status, StepStatus::Completed);
+    assert_eq!(run.failure("r1"), StepErrorKind::ReferenceResolution);
+    assert_eq!(run.step("r1").sub_task_id, None);
+    assert_eq!(run.step("r2").status, StepStatus::Completed);
     assert_eq!(page.calls().len(), 1);
-    assert!(played.journal().contains(&"EXECUTION_STEP_PREPARATION_FAILED"));
+    assert!(run.journal().contains(&"EXECUTION_STEP_PREPARATION_FAILED"));
 }
 
 /// PE-10 of `docs/systems/plan-execute.md`.
@@ -99,19 +99,19 @@ async fn all_steps_of_a_failed_stage_finish_and_later_ones_are_skipped() {
     slow.delay =
         Box::new(|arguments| Duration::from_millis(if arguments["url"] == "b" { 10 } else { 200 }));
     let plan = json!([[read("r1", "a"), read("r2", "b"), read("r3", "c")], [read("r4", "d")]]);
-    let played = Scene::new(&json!({"max_revisions": 0}))
+    let run = Scene::new(&json!({"max_revisions": 0}))
         .tool(&Arc::new(slow))
         .plans(&[plan])
         .answers("Two of three.")
         .ask("Read.")
         .await;
     let statuses: Vec<StepStatus> =
-        played.output().executed_plan.iter().map(|entry| entry.status).collect();
+        run.output().executed_plan.iter().map(|entry| entry.status).collect();
     let (done, failed, skipped) = (StepStatus::Completed, StepStatus::Failed, StepStatus::Skipped);
     assert_eq!(statuses, [done, failed, done, skipped]);
-    let summary = played.output().error_summary.as_ref().unwrap();
+    let summary = run.output().error_summary.as_ref().unwrap();
     assert_eq!(summary.failed_step.as_ref().unwrap().step_id, "r2");
-    assert!(played.read_by("synthesiser").contains("the page is gone"));
+    assert!(run.read_by("synthesiser").contains("the page is gone"));
 }
 
 /// PE-16 of `docs/systems/plan-execute.md`.
@@ -122,19 +122,19 @@ async fn the_text_of_the_last_step_is_the_answer() {
         "prompt_params": {"what": "@{outputs.r1.result_data}"}, "isFinalAnswer": true,
     });
     let last = step("w", "Orchestrator", "GeminiStepExecutor", &last);
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .tool(&page())
         .plans(&[json!([[read("r1", "a")], [last]])])
         .role("step_executor", ["Tea, of course."])
         .keeps_context()
         .ask("Read.")
         .await;
-    assert_eq!(played.output().answer, "Tea, of course.");
-    assert_eq!(Played::wire(played.output().final_answer_source), "pre_synthesized");
-    assert!(played.requests("synthesiser").is_empty());
-    assert!(played.journal().contains(&"FINAL_SYNTHESIS_SKIPPED"));
+    assert_eq!(run.output().answer, "Tea, of course.");
+    assert_eq!(ScriptedRun::wire(run.output().final_answer_source), "pre_synthesized");
+    assert!(run.requests("synthesiser").is_empty());
+    assert!(run.journal().contains(&"FINAL_SYNTHESIS_SKIPPED"));
     let page = "<result name=\"r1\">\npage of a\n</result>";
-    assert_eq!(played.read_by("step_executor"), format!("Say \n{page}\n of \n{page}"));
+    assert_eq!(run.read_by("step_executor"), format!("Say \n{page}\n of \n{page}"));
 }
 
 #[tokio::test]
@@ -145,14 +145,14 @@ async fn a_model_step_says_why_it_cannot_be_written() {
     ] {
         let plan = json!([[step("w", "Orchestrator", "LLMStepExecutor", &input)]]);
         let scene = Scene::new(&json!({"max_revisions": 0})).plans(&[plan]).answers("Nothing.");
-        let played = scene.ask("Write.").await;
-        assert_eq!(played.failure("w"), StepErrorKind::InvalidInput);
-        assert_eq!(played.step("w").error_details.as_ref().unwrap().message, message);
+        let run = scene.ask("Write.").await;
+        assert_eq!(run.failure("w"), StepErrorKind::InvalidInput);
+        assert_eq!(run.step("w").error_details.as_ref().unwrap().message, message);
     }
     let plan = json!([[write("w", "Say it."), write("v", "Say it.")]]);
     let scene = Scene::new(&json!({"max_revisions": 0})).plans(&[plan]);
-    let played = scene.role("step_executor", ["said"]).answers("Half of it.").ask("Write.").await;
-    let done = [played.step("w"), played.step("v")].map(|entry| entry.status);
+    let run = scene.role("step_executor", ["said"]).answers("Half of it.").ask("Write.").await;
+    let done = [run.step("w"), run.step("v")].map(|entry| entry.status);
     assert!(
         done.contains(&StepStatus::Completed) && done.contains(&StepStatus::Failed),
         "{done:?}"
@@ -166,16 +166,16 @@ async fn a_tool_that_never_answers_fails_its_step_in_time() {
     slow.delay = Box::new(|arguments| {
         Duration::from_secs(if arguments["url"] == "slow" { 3_000 } else { 0 })
     });
-    let played = Scene::new(&json!({"step_timeout_s": 5}))
+    let run = Scene::new(&json!({"step_timeout_s": 5}))
         .tool(&Arc::new(slow))
         .plans(&[json!([[read("r1", "slow")]]), json!([[read("r2", "fast")]])])
         .answers("Read.")
         .ask("Read.")
         .await;
-    let first = &played.output().attempt_history[0].execution_context[0];
+    let first = &run.output().attempt_history[0].execution_context[0];
     assert_eq!(first.error_details.as_ref().unwrap().kind, StepErrorKind::Timeout);
-    assert_eq!(played.output().status, TaskStatus::Completed);
-    assert_eq!(played.step("r2").raw_result_data, "late");
+    assert_eq!(run.output().status, TaskStatus::Completed);
+    assert_eq!(run.step("r2").raw_result_data, "late");
 }
 
 /// PE-19 of `docs/systems/plan-execute.md`.
@@ -197,9 +197,9 @@ async fn every_result_reaches_its_own_step() {
     let task =
         || Scene::new(&json!({})).tool(&echo).plans(std::slice::from_ref(&plan)).answers("Done.");
     let both = tokio::join!(task().ask("First."), task().ask("Second."));
-    for played in [both.0, both.1] {
-        assert_eq!(played.output().executed_plan.len(), 100);
-        for entry in &played.output().executed_plan {
+    for run in [both.0, both.1] {
+        assert_eq!(run.output().executed_plan.len(), 100);
+        for entry in &run.output().executed_plan {
             assert_eq!(entry.raw_result_data, entry.sub_task_input["n"]);
         }
     }
@@ -230,8 +230,8 @@ async fn files_stay_within_their_folder() {
         // The disk is not in the time of the scene.
         let (system, model) = scene.system();
         let result = system.ask("Write.", scene.session()).await.unwrap();
-        let played = Played { result, model };
-        assert_eq!(played.failure("f"), StepErrorKind::Policy, "{directory}/{name}");
+        let run = ScriptedRun { result, model };
+        assert_eq!(run.failure("f"), StepErrorKind::Policy, "{directory}/{name}");
     }
     let found: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().collect();
     assert_eq!(found.len(), 2, "nothing was written outside");
@@ -241,31 +241,31 @@ async fn files_stay_within_their_folder() {
 #[tokio::test]
 async fn a_long_result_is_summarised_and_kept_whole() {
     let long = "long ".repeat(1_000);
-    let stage = |summaries: Vec<Json>| {
+    let scene_with = |summaries: Vec<Json>| {
         Scene::new(&json!({}))
             .tool(&returns("read_page", &json!({"text": long})))
             .plans(&[json!([[read("r1", "a")]])])
             .role("summariser", summaries)
             .answers("Long.")
     };
-    let played = stage(vec![json!({"summary": "It is long."})]).ask("Read.").await;
-    assert_eq!(played.step("r1").processed_result_data, Some(json!("It is long.")));
-    assert_eq!(played.step("r1").raw_result_data, json!(long));
-    assert!(played.read_by("summariser").contains(long.trim()));
-    assert_eq!(played.output().current_working_context.key_findings[0].data, "It is long.");
-    let played = stage(Vec::new()).ask("Read.").await;
-    let processed = played.step("r1").processed_result_data.clone().unwrap();
+    let run = scene_with(vec![json!({"summary": "It is long."})]).ask("Read.").await;
+    assert_eq!(run.step("r1").processed_result_data, Some(json!("It is long.")));
+    assert_eq!(run.step("r1").raw_result_data, json!(long));
+    assert!(run.read_by("summariser").contains(long.trim()));
+    assert_eq!(run.output().current_working_context.key_findings[0].data, "It is long.");
+    let run = scene_with(Vec::new()).ask("Read.").await;
+    let processed = run.step("r1").processed_result_data.clone().unwrap();
     let processed = processed.as_str().unwrap();
     assert!(processed.starts_with("long ") && processed.contains("more characters"), "{processed}");
-    assert_eq!(played.step("r1").status, StepStatus::Completed);
-    assert!(played.journal().contains(&"EXECUTION_DATA_SUMMARIZATION_FAILED"));
+    assert_eq!(run.step("r1").status, StepStatus::Completed);
+    assert!(run.journal().contains(&"EXECUTION_DATA_SUMMARIZATION_FAILED"));
 }
 
 /// PE-24 of `docs/systems/plan-execute.md`.
 #[tokio::test]
 async fn pages_of_a_search_are_read_and_one_may_be_lost() {
     let explore = |input: Json| step("x", "Orchestrator", "ExploreSearchResults", &input);
-    let stage = |settings: Json, links: &[&str], input: Json| {
+    let scene_with = |settings: Json, links: &[&str], input: Json| {
         Scene::new(&settings)
             .tool(&returns("web_search", &hits(links)))
             .tool(&page())
@@ -274,24 +274,24 @@ async fn pages_of_a_search_are_read_and_one_may_be_lost() {
     };
     let links =
         ["https://a.example", "https://b.example/lost", "https://c.example", "https://d.example"];
-    let played = stage(json!({}), &links, json!({"pagesToExplore": 3})).ask("Read.").await;
-    let entry = played.step("x");
+    let run = scene_with(json!({}), &links, json!({"pagesToExplore": 3})).ask("Read.").await;
+    let entry = run.step("x");
     assert_eq!(entry.status, StepStatus::Completed);
     assert_eq!(
         entry.raw_result_data,
         "## https://a.example\npage of https://a.example\n\n## https://b.example/lost\nNot read: the server answered 404\n\n## https://c.example\npage of https://c.example"
     );
     assert_eq!(entry.partial_errors.len(), 1);
-    assert_eq!(played.notes("EXECUTION_STEP_PARTIAL_ERRORS")[0]["stepId"], "x");
+    assert_eq!(run.notes("EXECUTION_STEP_PARTIAL_ERRORS")[0]["stepId"], "x");
 
     let lost = json!({"searchResults": [{"link": "https://a.example/lost"}]});
-    let played = stage(json!({"max_revisions": 0}), &links, lost).ask("Read.").await;
-    assert_eq!(played.failure("x"), StepErrorKind::ToolError);
-    let played = stage(json!({}), &[], json!({})).ask("Read.").await;
-    assert!(played.step("x").raw_result_data.as_str().unwrap().contains("no search results"));
+    let run = scene_with(json!({"max_revisions": 0}), &links, lost).ask("Read.").await;
+    assert_eq!(run.failure("x"), StepErrorKind::ToolError);
+    let run = scene_with(json!({}), &[], json!({})).ask("Read.").await;
+    assert!(run.step("x").raw_result_data.as_str().unwrap().contains("no search results"));
     let failing = json!({"explore_empty": "failed", "max_revisions": 0});
-    let played = stage(failing, &[], json!({})).ask("Read.").await;
-    assert_eq!(played.failure("x"), StepErrorKind::ToolError);
+    let run = scene_with(failing, &[], json!({})).ask("Read.").await;
+    assert_eq!(run.failure("x"), StepErrorKind::ToolError);
 }
 
 #[tokio::test]
@@ -306,8 +306,7 @@ async fn failures_have_the_kinds_that_a_planner_can_work_with() {
             Err(Fault::foreign(category, "tool_failed", "it failed"))
         });
         let scene = Scene::new(&json!({"max_revisions": 0})).tool(&Arc::new(tool));
-        let played =
-            scene.plans(&[json!([[read("r1", "a")]])]).answers("Failed.").ask("Read.").await;
-        assert_eq!(played.failure("r1"), kind);
+        let run = scene.plans(&[json!([[read("r1", "a")]])]).answers("Failed.").ask("Read.").await;
+        assert_eq!(run.failure("r1"), kind);
     }
 }

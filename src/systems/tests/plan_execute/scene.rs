@@ -13,7 +13,7 @@ use antiphon_systems::plan_execute::{
 use antiphon_systems::{Session, SystemResourcesBuilder, SystemResult, SystemRunner};
 use serde_json::{Value as Json, json};
 
-use crate::stage::FakeTool;
+use crate::fake_tools::FakeTool;
 
 pub(crate) struct Scene {
     pub(crate) config: Config,
@@ -25,7 +25,7 @@ pub(crate) struct Scene {
 }
 
 /// What came of it.
-pub(crate) struct Played {
+pub(crate) struct ScriptedRun {
     pub(crate) result: SystemResult<TaskOutput, State>,
     pub(crate) model: Arc<ScriptedModel>,
 }
@@ -108,11 +108,11 @@ impl Scene {
     }
 
     /// Has a task done, and moves the time whenever nothing else can go on.
-    pub(crate) async fn ask(mut self, input: impl Into<TaskInput>) -> Played {
+    pub(crate) async fn ask(mut self, input: impl Into<TaskInput>) -> ScriptedRun {
         let (system, model) = self.system();
         let asked = system.ask(input, self.session());
         let result = in_time(&self.clock, asked).await.unwrap();
-        Played { result, model }
+        ScriptedRun { result, model }
     }
 }
 
@@ -136,7 +136,7 @@ pub(crate) async fn in_time<T>(clock: &ManualClock, work: impl Future<Output = T
     }
 }
 
-impl Played {
+impl ScriptedRun {
     pub(crate) fn output(&self) -> &TaskOutput {
         &self.result.output
     }

@@ -13,8 +13,8 @@ use antiphon_systems::plan_execute::{
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Played, Scene, closed};
-use crate::stage::{FakeTool, returns, step};
+use crate::fake_tools::{FakeTool, returns, step};
+use crate::scene::{Scene, ScriptedRun, closed};
 
 const DAG: ExecutionOrder = ExecutionOrder::Dag;
 
@@ -111,12 +111,11 @@ async fn a_step_does_not_wait_for_stages_that_it_does_not_depend_on() {
     for (execution, started) in [("stages", [1, 2, 3]), ("dag", [1, 3, 2])] {
         order.lock().unwrap().clear();
         let scene = Scene::new(&json!({"execution": execution})).tool(&tool).answers("Mixed.");
-        let played = scene.ask(planned(&plan)).await;
+        let run = scene.ask(planned(&plan)).await;
         assert_eq!(*order.lock().unwrap(), started, "{execution}");
-        let stages: Vec<_> =
-            ["s1", "s2", "s3"].iter().map(|id| played.step(id).stage_index).collect();
+        let stages: Vec<_> = ["s1", "s2", "s3"].iter().map(|id| run.step(id).stage_index).collect();
         assert_eq!(stages, [1, 2, 3], "steps keep the stage in which they were planned");
-        assert_eq!(played.notes("EXECUTION_STEP_DISPATCHED")[1]["stageIndex"], started[1]);
+        assert_eq!(run.notes("EXECUTION_STEP_DISPATCHED")[1]["stageIndex"], started[1]);
     }
 }
 
@@ -127,9 +126,9 @@ async fn after_a_failure_what_has_not_started_is_skipped() {
     let plan = json!([[failing], [mix(1, &[])], [mix(2, &[1])]]);
     let scene = Scene::new(&json!({"execution": "dag", "max_revisions": 0}));
     let scene = scene.tool(&broken).tool(&mixing()).answers("It is broken.");
-    let played = scene.ask(planned(&plan)).await;
-    assert_eq!(played.failure("bad"), StepErrorKind::ToolError);
-    let rest = ["s1", "s2"].map(|id| played.step(id).status);
+    let run = scene.ask(planned(&plan)).await;
+    assert_eq!(run.failure("bad"), StepErrorKind::ToolError);
+    let rest = ["s1", "s2"].map(|id| run.step(id).status);
     assert_eq!(rest, [StepStatus::Completed, StepStatus::Skipped]);
 }
 
@@ -143,10 +142,10 @@ async fn the_previous_step_is_the_last_one_of_an_earlier_stage() {
         json!([[mix(1, &[])], [slow], [step("b", "UtilityAgent", "say", &json!({}))], [last]]);
     let scene = Scene::new(&json!({"execution": "dag"})).tool(&mixing()).tool(&said);
     let scene = scene.role("step_executor", ["It is said."]).keeps_context();
-    let played: Played = scene.ask(planned(&plan)).await;
+    let run: ScriptedRun = scene.ask(planned(&plan)).await;
     let asked = "Say \n<result name=\"b\">\nsecond\n</result>";
-    assert_eq!(played.read_by("step_executor"), asked);
-    assert_eq!(played.output().answer, "It is said.");
+    assert_eq!(run.read_by("step_executor"), asked);
+    assert_eq!(run.output().answer, "It is said.");
 }
 
 proptest! {
@@ -167,8 +166,8 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let outputs = |execution: &str| {
             let scene = Scene::new(&json!({"execution": execution})).tool(&mixing()).answers("Mixed.");
-            let played = runtime.block_on(scene.ask(planned(&plan)));
-            let output = |id: usize| played.step(&format!("s{id}")).raw_result_data.clone();
+            let run = runtime.block_on(scene.ask(planned(&plan)));
+            let output = |id: usize| run.step(&format!("s{id}")).raw_result_data.clone();
             (0..steps.len()).map(output).collect::<Vec<_>>()
         };
         prop_assert_eq!(outputs("stages"), outputs("dag"));

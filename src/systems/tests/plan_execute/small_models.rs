@@ -10,15 +10,15 @@ use antiphon_systems::{RoleModel, SystemResourcesBuilder, SystemRunner};
 use serde_json::{Value as Json, json};
 
 use crate::conversation_snapshot::compare_conversation;
-use crate::scene::{Played, Scene};
-use crate::stage::{FakeTool, returns, search};
+use crate::fake_tools::{FakeTool, returns, search};
+use crate::scene::{Scene, ScriptedRun};
 
 /// A task of a model that is small, with replies by role.
 pub(crate) async fn ask_small(
     replies: &[(&str, &[Json])],
     tools: &[Arc<FakeTool>],
     task: &str,
-) -> Played {
+) -> ScriptedRun {
     let model = ScriptedModel::new::<&str>([]);
     let branch = |model: ScriptedModel, (role, replies): &(&str, &[Json])| {
         model.branch(ScriptBranch::tag("role", *role).replies(replies.iter().cloned()))
@@ -36,7 +36,7 @@ pub(crate) async fn ask_small(
     let resources = roles.iter().fold(resources, |known, role| known.role(role, small()));
     let system = SystemRunner::<PlanExecute>::new(Config::default(), resources).unwrap();
     let result = system.ask(task, Scene::new(&json!({})).session()).await.unwrap();
-    Played { result, model }
+    ScriptedRun { result, model }
 }
 
 /// PE-36 of `docs/systems/plan-execute.md`.
@@ -53,16 +53,16 @@ async fn a_small_model_is_asked_for_plan_and_answer_alone() {
     let plan = json!({"stages": [[search("s1", "tea")]]});
     let answer = json!({"answer": "Two minutes."});
     let replies: [(&str, &[Json]); 2] = [("planner", &[plan]), ("synthesiser", &[answer])];
-    let played = ask_small(&replies, &tools, "How long does green tea steep?").await;
-    assert_eq!(played.output().status, TaskStatus::Completed);
-    assert_eq!(played.model.requests().len(), 2);
-    assert!(played.model.requests().iter().all(|asked| asked.max_output_tokens == Some(1_024)));
-    let summary = played.step("s1").processed_result_data.clone().unwrap();
+    let run = ask_small(&replies, &tools, "How long does green tea steep?").await;
+    assert_eq!(run.output().status, TaskStatus::Completed);
+    assert_eq!(run.model.requests().len(), 2);
+    assert!(run.model.requests().iter().all(|asked| asked.max_output_tokens == Some(1_024)));
+    let summary = run.step("s1").processed_result_data.clone().unwrap();
     assert!(summary.as_str().unwrap().contains("more characters"), "{summary}");
-    let context = &played.output().current_working_context;
+    let context = &run.output().current_working_context;
     assert_eq!(context.summary_of_progress, "All steps of the plan were completed.");
-    assert!(played.journal().contains(&"CWC_POST_EXECUTION_CYCLE"));
-    compare_conversation("plan_execute", "small_planner.txt", &played.requests("planner"));
+    assert!(run.journal().contains(&"CWC_POST_EXECUTION_CYCLE"));
+    compare_conversation("plan_execute", "small_planner.txt", &run.requests("planner"));
 }
 
 #[tokio::test]
@@ -73,9 +73,9 @@ async fn a_small_model_without_tools_reads_of_none() {
         ("step_executor", &[json!({"text": "Tea."})]),
         ("synthesiser", &[json!({"answer": "Tea."})]),
     ];
-    let played = ask_small(&replies, &[], "Write a poem.").await;
-    assert_eq!(played.output().answer, "Tea.");
-    let instructions = played.requests("planner").remove(0).messages.remove(0).content.to_string();
+    let run = ask_small(&replies, &[], "Write a poem.").await;
+    assert_eq!(run.output().answer, "Tea.");
+    let instructions = run.requests("planner").remove(0).messages.remove(0).content.to_string();
     assert!(instructions.contains("Greet a new neighbour."), "{instructions}");
     assert!(!instructions.contains("CalculatorTool"), "{instructions}");
 }

@@ -3,7 +3,7 @@
 use antiphon_systems::plan_execute::{PlanTemplate, PlanTemplates};
 use serde_json::json;
 
-use crate::stage::wrong;
+use crate::fake_tools::wrong;
 
 fn template(pattern: &str) -> PlanTemplate {
     let plan = json!([[{"tool_name": "population", "sub_task_input": {"city": "{{CITY}}"}}]]);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use antiphon_systems::plan_execute::{ExecutionOrder, validation};
 use serde_json::{Value as Json, json};
 
-use crate::stage::{capabilities, check, read, search, step, write, wrong};
+use crate::fake_tools::{capabilities, check, read, search, step, write, wrong};
 
 #[test]
 fn a_plan_that_holds_together_is_read() {

@@ -36,33 +36,33 @@ fn proceeds(first: ScriptedReply) -> Scene {
 /// RL-37 of `docs/systems/review-loop.md`.
 #[tokio::test]
 async fn a_question_that_nobody_could_answer_ends_before_it_is_planned() {
-    let played = scene(SMALL, &json!({}), vec![found(false)]).ask(QUESTION).await;
-    assert_eq!(played.answer.outcome, Outcome::NoAnswer);
-    assert_eq!(played.answer.output.final_answer, FAILURE_TEXT);
-    assert!(played.answer.reason.as_deref().unwrap().contains("no book has the answer"));
-    assert_eq!(played.agents(), ["finalizer_bypass"]);
-    assert_eq!(played.state().is_answerable, Some(false));
-    assert_eq!(played.notes("answerability_checked"), [json!({"answerable": false})]);
-    assert_eq!(played.notes("step_determined")[0]["rule"], "not_answerable");
-    compare_conversation("review_loop", "answerability.txt", &played.requests("expert"));
+    let run = scene(SMALL, &json!({}), vec![found(false)]).ask(QUESTION).await;
+    assert_eq!(run.answer.outcome, Outcome::NoAnswer);
+    assert_eq!(run.answer.output.final_answer, FAILURE_TEXT);
+    assert!(run.answer.reason.as_deref().unwrap().contains("no book has the answer"));
+    assert_eq!(run.agents(), ["finalizer_bypass"]);
+    assert_eq!(run.state().is_answerable, Some(false));
+    assert_eq!(run.notes("answerability_checked"), [json!({"answerable": false})]);
+    assert_eq!(run.notes("step_determined")[0]["rule"], "not_answerable");
+    compare_conversation("review_loop", "answerability.txt", &run.requests("expert"));
 }
 
 #[tokio::test]
 async fn other_questions_are_planned() {
     for first in [found(true), ScriptedReply::from("maybe")] {
-        let played = proceeds(first).ask("Capital of Peru?").await;
-        assert_eq!(played.answer.output.final_answer, "Lima");
-        assert_eq!(played.state().is_answerable, Some(true));
+        let run = proceeds(first).ask("Capital of Peru?").await;
+        assert_eq!(run.answer.output.final_answer, "Lima");
+        assert_eq!(run.state().is_answerable, Some(true));
     }
 }
 
 #[tokio::test]
 async fn a_failure_of_the_check_leaves_the_question_open() {
     let broken = Fault::foreign(Category::ModelOutput, "down", "the server is down");
-    let played = proceeds(ScriptedReply::fault(broken)).ask("Capital of Peru?").await;
-    assert_eq!(played.answer.output.final_answer, "Lima");
-    assert_eq!((played.state().is_answerable, played.state().counted_errors), (None, 0));
-    assert_eq!(played.answer.error, None);
+    let run = proceeds(ScriptedReply::fault(broken)).ask("Capital of Peru?").await;
+    assert_eq!(run.answer.output.final_answer, "Lima");
+    assert_eq!((run.state().is_answerable, run.state().counted_errors), (None, 0));
+    assert_eq!(run.answer.error, None);
 }
 
 #[tokio::test]
@@ -89,8 +89,8 @@ async fn it_is_not_asked_where_it_cannot_tell_or_something_can_be_looked_up() {
             .role("critic", [approve(), approve()])
             .role("finalizer", [crate::scene::worded("eggs", "a guess")]);
         scene.research_tools = research_tools.to_vec();
-        let played = scene.ask(QUESTION).await;
-        assert_eq!(played.state().is_answerable, None, "{model}");
+        let run = scene.ask(QUESTION).await;
+        assert_eq!(run.state().is_answerable, None, "{model}");
     }
 }
 
@@ -101,8 +101,8 @@ async fn a_file_may_have_what_no_book_has() {
     let scene = scene(SMALL, &json!({"answer_format": "plain"}), vec![solved("Eggs", "?").into()])
         .role("planner", [plan(&[], &["read it"])])
         .role("critic", [approve(), approve()]);
-    let played = scene.ask(input).await;
-    assert_eq!((played.answer.outcome, played.state().is_answerable), (Outcome::Answered, None));
+    let run = scene.ask(input).await;
+    assert_eq!((run.answer.outcome, run.state().is_answerable), (Outcome::Answered, None));
 }
 
 #[tokio::test]

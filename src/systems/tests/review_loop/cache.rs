@@ -71,12 +71,12 @@ async fn an_equal_call_is_answered_without_the_tool() {
     let tool = Arc::new(Counting::new(SideEffect::Read));
     let mut scene = twice(&json!({"q": "a", "n": 1}), &json!({"n": 1.0, "q": "a"}));
     scene.research_tools = vec![tool.clone()];
-    let played = scene.ask("q").await;
-    assert_eq!(played.answer.outcome, Outcome::Answered);
+    let run = scene.ask("q").await;
+    assert_eq!(run.answer.outcome, Outcome::Answered);
     assert_eq!(tool.calls(), 1);
-    let last = &played.requests("researcher")[3].messages;
+    let last = &run.requests("researcher")[3].messages;
     assert_eq!(last.iter().filter(|message| message.content.text().contains("Lima")).count(), 2);
-    let reused = played.notes("tool_result_reused");
+    let reused = run.notes("tool_result_reused");
     assert_eq!(reused, [json!({"tool": "search", "arguments": {"n": 1.0, "q": "a"}})]);
 }
 
@@ -150,9 +150,9 @@ async fn equal_calls_at_a_time_are_one() {
         .role("expert", [solved("x", "why")])
         .role("finalizer", [worded("x", "t")]);
     scene.research_tools = vec![tool.clone()];
-    let played = scene.ask("q").await;
-    assert_eq!(played.answer.outcome, Outcome::Answered);
-    assert_eq!(played.counts()["researcher"], 3);
+    let run = scene.ask("q").await;
+    assert_eq!(run.answer.outcome, Outcome::Answered);
+    assert_eq!(run.counts()["researcher"], 3);
     assert_eq!(tool.calls(), 1);
 }
 

@@ -47,14 +47,14 @@ fn tools_of(requests: &[ModelRequest]) -> Vec<usize> {
 async fn a_small_expert_has_no_calculator_where_there_is_nothing_to_calculate() {
     let replies = vec![needs(false), solved("Lima", "recalled").into()];
     let tools = vec![tool("compute", true)];
-    let played = scene(tools, [approve(), approve()], replies).ask("Capital of Peru?").await;
-    assert_eq!(played.answer.outcome, Outcome::Answered);
-    let asked = played.requests("expert");
+    let run = scene(tools, [approve(), approve()], replies).ask("Capital of Peru?").await;
+    assert_eq!(run.answer.outcome, Outcome::Answered);
+    let asked = run.requests("expert");
     assert_eq!(tools_of(&asked), [0, 0]);
     compare_conversation("review_loop", "calculation.txt", asked.get(..1).unwrap());
     assert!(!asked[1].messages[0].content.text().contains("compute"));
-    assert_eq!(played.notes("calculation_checked"), [json!({"needed": false})]);
-    assert_eq!(played.state().needs_calculation, Some(false));
+    assert_eq!(run.notes("calculation_checked"), [json!({"needed": false})]);
+    assert_eq!(run.state().needs_calculation, Some(false));
 }
 
 #[tokio::test]
@@ -62,9 +62,9 @@ async fn it_has_one_where_there_is_and_is_asked_once() {
     let wrong = solved("41", "guessed").into();
     let replies = vec![needs(true), wrong, calculate(), solved("42", "6 * 7").into()];
     let verdicts = [approve(), reject("miscalculated"), approve()];
-    let played = scene(vec![tool("compute", true)], verdicts, replies).ask("6 * 7?").await;
-    assert_eq!(played.answer.output.final_answer, "42");
-    assert_eq!(tools_of(&played.requests("expert")), [0, 1, 1, 1]);
+    let run = scene(vec![tool("compute", true)], verdicts, replies).ask("6 * 7?").await;
+    assert_eq!(run.answer.output.final_answer, "42");
+    assert_eq!(tools_of(&run.requests("expert")), [0, 1, 1, 1]);
 }
 
 #[tokio::test]
@@ -72,18 +72,18 @@ async fn a_rejected_answer_is_worked_out_again_without_the_calculator() {
     let replies =
         vec![needs(false), solved("Cusco", "?").into(), solved("Lima", "recalled").into()];
     let verdicts = [approve(), reject("look again"), approve()];
-    let played = scene(vec![tool("compute", true)], verdicts, replies).ask("Capital?").await;
-    assert_eq!(played.answer.output.final_answer, "Lima");
-    assert_eq!(tools_of(&played.requests("expert")), [0, 0, 0]);
+    let run = scene(vec![tool("compute", true)], verdicts, replies).ask("Capital?").await;
+    assert_eq!(run.answer.output.final_answer, "Lima");
+    assert_eq!(tools_of(&run.requests("expert")), [0, 0, 0]);
 }
 
 #[tokio::test]
 async fn a_reply_that_cannot_be_read_leaves_the_expert_its_calculator() {
     let replies = vec![ScriptedReply::from("maybe"), solved("42", "6 * 7").into()];
     let tools = vec![tool("calculate", true)];
-    let played = scene(tools, [approve(), approve()], replies).ask("6 * 7?").await;
-    assert_eq!(played.answer.outcome, Outcome::Answered);
-    assert_eq!(tools_of(&played.requests("expert")), [0, 1]);
+    let run = scene(tools, [approve(), approve()], replies).ask("6 * 7?").await;
+    assert_eq!(run.answer.outcome, Outcome::Answered);
+    assert_eq!(tools_of(&run.requests("expert")), [0, 1]);
 }
 
 #[tokio::test]
@@ -91,9 +91,9 @@ async fn a_failure_of_the_check_counts_as_one_of_the_expert() {
     let broken = Fault::foreign(Category::ModelOutput, "down", "the server is down");
     let replies = vec![ScriptedReply::fault(broken), needs(false), solved("Lima", "x").into()];
     let tools = vec![tool("compute", true)];
-    let played = scene(tools, [approve(), approve()], replies).ask("Capital?").await;
-    assert_eq!(played.answer.outcome, Outcome::Answered);
-    assert_eq!(played.state().counted_errors, 1);
+    let run = scene(tools, [approve(), approve()], replies).ask("Capital?").await;
+    assert_eq!(run.answer.outcome, Outcome::Answered);
+    assert_eq!(run.state().counted_errors, 1);
 }
 
 #[tokio::test]
@@ -121,9 +121,9 @@ async fn others_are_not_asked() {
     {
         let mut scene = scene(tools, [approve(), approve()], vec![solved("42", "why").into()]);
         scene.model_name = model;
-        let played = scene.ask("6 * 7?").await;
-        assert_eq!(played.answer.outcome, Outcome::Answered);
-        assert_eq!(played.requests("expert").len(), 1);
+        let run = scene.ask("6 * 7?").await;
+        assert_eq!(run.answer.outcome, Outcome::Answered);
+        assert_eq!(run.requests("expert").len(), 1);
     }
 }
 
@@ -134,8 +134,8 @@ async fn a_small_critic_does_not_see_calls_that_have_failed() {
         let replies = checked.into_iter().chain([calculate(), solved("42", "x").into()]).collect();
         let mut scene = scene(vec![tool("compute", false)], [approve(), approve()], replies);
         scene.model_name = model;
-        let played = scene.ask("6 * 7?").await;
-        let shown = played.requests("critic")[1].messages[1].content.to_string();
+        let run = scene.ask("6 * 7?").await;
+        let shown = run.requests("critic")[1].messages[1].content.to_string();
         assert_eq!(shown.contains("timeout"), is_shown, "{shown}");
         assert_eq!(shown.contains("<tool_call>\nnone"), !is_shown, "{shown}");
     }

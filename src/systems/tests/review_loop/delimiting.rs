@@ -131,9 +131,9 @@ async fn no_text_of_others_reaches_a_model_as_a_question() {
     scene.research_tools = vec![search_tool(true)];
     let file = Attachment::new(format!("{evil}.txt"), evil).unwrap();
     let asked = QuestionInput { file: Some(file), ..QuestionInput::from("Who?") };
-    let played = scene.ask(asked).await;
-    assert_eq!(played.answer.outcome, Outcome::Answered);
-    for request in played.model.requests() {
+    let run = scene.ask(asked).await;
+    assert_eq!(run.answer.outcome, Outcome::Answered);
+    for request in run.model.requests() {
         let texts =
             request.messages.iter().filter(|message| message.role != antiphon_core::Role::System);
         for message in texts {
@@ -142,5 +142,5 @@ async fn no_text_of_others_reaches_a_model_as_a_question() {
             assert!(!whole.contains("HACKED</question>"), "{whole}");
         }
     }
-    assert_eq!(played.answer.output.final_answer, evil, "the answer is as it was written");
+    assert_eq!(run.answer.output.final_answer, evil, "the answer is as it was written");
 }

@@ -10,14 +10,14 @@ use antiphon_models::{Retrying, ScriptedReply};
 use antiphon_runtime::Model;
 use serde_json::json;
 
-use crate::scene::{Played, Scene, Stage, approve, plan, solved, worded};
+use crate::scene::{Scene, ScriptedRun, approve, plan, solved, worded};
 
 fn unreachable() -> ScriptedReply {
     Fault::new(FaultCode::ModelUnreachable, "no way to the model: x").into()
 }
 
 /// Runs with a model whose calls are tried three times without a pause.
-async fn play_with_transport(errors: usize) -> Played {
+async fn run_with_transport(errors: usize) -> ScriptedRun {
     let mut replies = vec![unreachable(); errors];
     replies.push(plan(&[], &["e1"]).into());
     let mut scene = Scene::new(&json!({}))
@@ -30,40 +30,40 @@ async fn play_with_transport(errors: usize) -> Played {
     let model: Arc<dyn Model> = Arc::new(Retrying::new(script.clone(), policy));
     let system = scene.system(&model);
     let answer = system.ask("q", scene.session()).await.unwrap();
-    Stage { model: script }.with(answer)
+    ScriptedRun::new(script, answer)
 }
 
 /// RL-15 of `docs/systems/review-loop.md`.
 #[tokio::test]
 async fn errors_that_the_transport_overcomes_do_not_count() {
-    let played = play_with_transport(2).await;
-    assert_eq!((played.answer.outcome, played.answer.output.retry_count), (Outcome::Answered, 0));
-    assert_eq!(played.counts()["planner"], 1);
+    let run = run_with_transport(2).await;
+    assert_eq!((run.answer.outcome, run.answer.output.retry_count), (Outcome::Answered, 0));
+    assert_eq!(run.counts()["planner"], 1);
 }
 
 /// RL-15 of `docs/systems/review-loop.md`.
 #[tokio::test]
 async fn a_transport_that_gives_up_counts_and_the_agent_hears_the_same_again() {
-    let played = play_with_transport(3).await;
-    assert_eq!((played.answer.outcome, played.answer.output.retry_count), (Outcome::Answered, 1));
-    assert_eq!(played.counts()["planner"], 2);
-    let instructions = played.instructions(Participant::Planner);
+    let run = run_with_transport(3).await;
+    assert_eq!((run.answer.outcome, run.answer.output.retry_count), (Outcome::Answered, 1));
+    assert_eq!(run.counts()["planner"], 2);
+    let instructions = run.instructions(Participant::Planner);
     assert_eq!(instructions[0].content, instructions[1].content);
-    assert_eq!(played.answer.error, None, "it was overcome");
-    assert_eq!(played.answer.output.error_component, None);
-    assert!(played.state().error_component.is_none());
+    assert_eq!(run.answer.error, None, "it was overcome");
+    assert_eq!(run.answer.output.error_component, None);
+    assert!(run.state().error_component.is_none());
 }
 
 #[tokio::test]
 async fn errors_alone_end_a_question_at_the_limit() {
-    let played = Scene::new(&json!({"retry_limit": 2}))
+    let run = Scene::new(&json!({"retry_limit": 2}))
         .role("planner", [plan(&[], &["e1"])])
         .role("critic", vec![unreachable(); 2])
         .ask("q")
         .await;
-    assert_eq!(played.answer.outcome, Outcome::RetryLimit);
-    assert_eq!(played.answer.output.error_component.as_deref(), Some("critic_planner"));
-    assert_eq!(played.answer.error.unwrap().code, "model_unreachable");
+    assert_eq!(run.answer.outcome, Outcome::RetryLimit);
+    assert_eq!(run.answer.output.error_component.as_deref(), Some("critic_planner"));
+    assert_eq!(run.answer.error.unwrap().code, "model_unreachable");
 }
 
 #[tokio::test]
@@ -86,36 +86,36 @@ async fn a_question_whose_requests_have_all_failed_ends_with_their_error() {
 #[tokio::test]
 async fn an_error_that_will_not_pass_ends_a_question_at_once() {
     let refused = Fault::new(FaultCode::ModelKeyRefused, "the key was refused: openai");
-    let played = Scene::new(&json!({})).role("planner", [refused]).ask("q").await;
-    assert_eq!(played.answer.outcome, Outcome::Error);
-    assert_eq!(played.answer.output.final_answer, FAILURE_TEXT);
-    assert_eq!(played.answer.output.retry_count, 0);
-    assert_eq!(played.answer.error.as_ref().unwrap().code, "model_key_refused");
-    assert_eq!(played.answer.reason.as_deref(), Some("no request to a model succeeded"));
-    assert_eq!(played.answer.output.error_component.as_deref(), Some("planner"));
-    assert_eq!(played.agents(), ["planner", "finalizer_bypass"]);
+    let run = Scene::new(&json!({})).role("planner", [refused]).ask("q").await;
+    assert_eq!(run.answer.outcome, Outcome::Error);
+    assert_eq!(run.answer.output.final_answer, FAILURE_TEXT);
+    assert_eq!(run.answer.output.retry_count, 0);
+    assert_eq!(run.answer.error.as_ref().unwrap().code, "model_key_refused");
+    assert_eq!(run.answer.reason.as_deref(), Some("no request to a model succeeded"));
+    assert_eq!(run.answer.output.error_component.as_deref(), Some("planner"));
+    assert_eq!(run.agents(), ["planner", "finalizer_bypass"]);
 }
 
 #[tokio::test]
 async fn a_finalizer_that_fails_is_tried_again() {
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .role("planner", [plan(&[], &["e1"])])
         .role("critic", [approve(), approve()])
         .role("expert", [solved("x", "why")])
         .role("finalizer", [unreachable(), worded("x", "t").into()])
         .ask("q")
         .await;
-    assert_eq!((played.answer.outcome, played.answer.output.retry_count), (Outcome::Answered, 1));
-    assert_eq!(played.agents()[4..], ["finalizer", "finalizer"]);
+    assert_eq!((run.answer.outcome, run.answer.output.retry_count), (Outcome::Answered, 1));
+    assert_eq!(run.agents()[4..], ["finalizer", "finalizer"]);
 }
 
 #[tokio::test]
 async fn a_spent_quota_spares_the_finalizers_model_under_any_settings() {
     let spent = Fault::new(FaultCode::ModelQuotaExhausted, "nothing is left: openai");
-    let played = Scene::new(&json!({"finalizer_on_failure": "model"}))
+    let run = Scene::new(&json!({"finalizer_on_failure": "model"}))
         .role("planner", [spent])
         .ask("q")
         .await;
-    assert_eq!(played.answer.outcome, Outcome::Budget);
-    assert_eq!(played.agents(), ["planner", "finalizer_bypass"]);
+    assert_eq!(run.answer.outcome, Outcome::Budget);
+    assert_eq!(run.agents(), ["planner", "finalizer_bypass"]);
 }

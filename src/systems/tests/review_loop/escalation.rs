@@ -7,7 +7,7 @@ use antiphon_systems::{Drawing, Outcome};
 use serde_json::{Value as Json, json};
 
 use crate::conversation_snapshot::compare_conversation;
-use crate::scene::{Played, Scene, approve, as_model, found, plan, solved};
+use crate::scene::{Scene, ScriptedRun, approve, as_model, found, plan, solved};
 use crate::tools::search_tool;
 
 /// A scene in which the researcher can look something up.
@@ -26,8 +26,8 @@ fn needs(fact: &str) -> Json {
     json!({"decision": "reject", "feedback": fact, "needs_research": true})
 }
 
-fn rules(played: &Played) -> Vec<String> {
-    let notes = played.notes("step_determined").into_iter();
+fn rules(run: &ScriptedRun) -> Vec<String> {
+    let notes = run.notes("step_determined").into_iter();
     notes.map(|note| note["rule"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -41,7 +41,7 @@ fn fields(request: &ModelRequest) -> Vec<String> {
 #[tokio::test]
 async fn an_answer_that_lacks_a_fact_sends_the_question_back_to_the_planner() {
     for mode in ["sequential", "parallel"] {
-        let played = scene(&json!({"research_mode": mode}))
+        let run = scene(&json!({"research_mode": mode}))
             .role(
                 "planner",
                 [plan(&["Find A", "Find B", "Find C"], &["Add"]), plan(&["Find D"], &["Multiply"])],
@@ -54,28 +54,28 @@ async fn an_answer_that_lacks_a_fact_sends_the_question_back_to_the_planner() {
             .role("expert", [solved("6", "1 + 2 + 3"), solved("4", "D is 4")])
             .ask("How much is it?")
             .await;
-        assert_eq!(played.answer.outcome, Outcome::Answered, "{mode}");
-        assert_eq!(played.answer.output.final_answer, "4");
-        assert_eq!(played.counts()["planner"], 2);
-        let told: Vec<&str> = played
+        assert_eq!(run.answer.outcome, Outcome::Answered, "{mode}");
+        assert_eq!(run.answer.output.final_answer, "4");
+        assert_eq!(run.counts()["planner"], 2);
+        let told: Vec<&str> = run
             .instructions(Participant::Planner)
             .iter()
             .map(|message| message.content.as_str())
             .collect();
         assert_eq!(told[1..], ["D is missing."], "the critic's words and nothing else");
-        let state = played.state();
+        let state = run.state();
         assert_eq!(state.research_results, [Some("4".to_owned())], "old research is forgotten");
         assert_eq!((state.current_research_index, state.research_steps.len()), (0, 1));
         assert!(!state.critic_expert_needs_research);
-        assert_eq!(played.answer.output.retry_count, 1);
-        assert_eq!(played.answer.output.retries_by_agent.expert, 1, "the answer was rejected");
-        assert!(rules(&played).contains(&"escalated".to_owned()));
+        assert_eq!(run.answer.output.retry_count, 1);
+        assert_eq!(run.answer.output.retries_by_agent.expert, 1, "the answer was rejected");
+        assert!(rules(&run).contains(&"escalated".to_owned()));
         let said = json!({
             "target": "expert", "decision": "reject", "feedback": "D is missing.", "attempt": 1,
             "needs_research": true,
         });
-        assert!(played.notes("verdict").contains(&said));
-        let asked = played.requests("expert");
+        assert!(run.notes("verdict").contains(&said));
+        let asked = run.requests("expert");
         let last = asked.last().unwrap().messages.last().unwrap().content.to_string();
         assert!(last.contains("Find D") && !last.contains("Find A"), "{last}");
     }
@@ -117,54 +117,54 @@ async fn where_nothing_can_be_looked_up_nobody_is_told_of_the_way_back() {
         .role("critic", [approve(), needs("more"), approve()])
         .role("expert", [solved("x", "why"), solved("y", "why")]);
     scene.research_tools.clear();
-    let played = scene.ask("q").await;
-    assert_eq!(played.counts()["planner"], 1);
-    let critic = &played.requests("critic")[1];
+    let run = scene.ask("q").await;
+    assert_eq!(run.counts()["planner"], 1);
+    let critic = &run.requests("critic")[1];
     assert!(!fields(critic).contains(&"needs_research".to_owned()));
 }
 
 #[tokio::test]
 async fn only_a_rejected_answer_goes_back() {
     let approved = json!({"decision": "approve", "feedback": "", "needs_research": true});
-    let played = scene(&json!({}))
+    let run = scene(&json!({}))
         .role("planner", [plan(&["r"], &["e"]), plan(&["r"], &["e"])])
         .role("critic", [needs("a step"), approve(), needs("a source"), approve(), approved])
         .role("researcher", [found("a"), found("b")])
         .role("expert", [solved("x", "why")])
         .ask("q")
         .await;
-    assert_eq!(played.answer.outcome, Outcome::Answered);
-    assert_eq!(played.answer.output.retry_count, 2);
-    assert!(!rules(&played).contains(&"escalated".to_owned()));
-    assert!(played.notes("verdict").iter().all(|note| note.get("needs_research").is_none()));
+    assert_eq!(run.answer.outcome, Outcome::Answered);
+    assert_eq!(run.answer.output.retry_count, 2);
+    assert!(!rules(&run).contains(&"escalated".to_owned()));
+    assert!(run.notes("verdict").iter().all(|note| note.get("needs_research").is_none()));
 }
 
 #[tokio::test]
 async fn an_answer_that_goes_back_counts_against_the_limits() {
     for settings in [json!({"retry_limit": 2}), json!({"per_agent_limits": {"expert": 2}})] {
-        let played = scene(&settings)
+        let run = scene(&settings)
             .role("planner", [plan(&["r"], &["e"]), plan(&["s"], &["e"])])
             .role("critic", [approve(), approve(), needs("1"), approve(), approve(), needs("2")])
             .role("researcher", [found("a"), found("b")])
             .role("expert", [solved("x", "why"), solved("x", "why")])
             .ask("q")
             .await;
-        assert_eq!(played.answer.outcome, Outcome::RetryLimit);
-        assert_eq!(played.answer.output.error_component.as_deref(), Some("expert"));
-        assert_eq!(played.state().research_results, [Some("b".to_owned())], "what was found stays");
+        assert_eq!(run.answer.outcome, Outcome::RetryLimit);
+        assert_eq!(run.answer.output.error_component.as_deref(), Some("expert"));
+        assert_eq!(run.state().research_results, [Some("b".to_owned())], "what was found stays");
     }
 }
 
 #[tokio::test]
 async fn the_same_findings_and_answer_are_progress_after_a_new_plan_but_the_same_plan_is_none() {
-    let played = scene(&json!({"stop_on_no_progress": true}))
+    let run = scene(&json!({"stop_on_no_progress": true}))
         .role("researcher", [found("a"), found("a"), found("b")])
         .role("planner", [plan(&["r"], &["e"]), plan(&["r", "s"], &["e"])])
         .role("critic", [vec![approve(); 2], vec![needs("s")], vec![approve(); 4]].concat())
         .role("expert", [solved("x", "a"), solved("x", "a and b")])
         .ask("q")
         .await;
-    assert_eq!(played.answer.outcome, Outcome::Answered);
+    assert_eq!(run.answer.outcome, Outcome::Answered);
     let same = scene(&json!({"stop_on_no_progress": true}))
         .role("planner", [plan(&["r"], &["e"]), plan(&["r"], &["e"])])
         .role("critic", [approve(), approve(), needs("s")])
@@ -180,7 +180,7 @@ async fn the_same_findings_and_answer_are_progress_after_a_new_plan_but_the_same
 #[tokio::test]
 async fn a_planner_that_fails_after_an_escalation_gets_the_same_words_again() {
     let down = Fault::new(FaultCode::ModelTimeout, "the model took too long: x");
-    let played = scene(&json!({}))
+    let run = scene(&json!({}))
         .role(
             "planner",
             [plan(&["r"], &["e"]).into(), ScriptedReply::fault(down), plan(&["s"], &["e"]).into()],
@@ -190,11 +190,11 @@ async fn a_planner_that_fails_after_an_escalation_gets_the_same_words_again() {
         .role("expert", [solved("x", "a"), solved("y", "b")])
         .ask("q")
         .await;
-    assert_eq!(played.answer.outcome, Outcome::Answered);
-    let told = played.instructions(Participant::Planner);
+    assert_eq!(run.answer.outcome, Outcome::Answered);
+    let told = run.instructions(Participant::Planner);
     assert_eq!((told[1].content.as_str(), told[2].content.as_str()), ("s", "s"));
-    assert_eq!(played.answer.output.retry_count, 2);
-    assert_eq!(StepName::parse(&played.state().current_step), Some(StepName::Finalizer));
+    assert_eq!(run.answer.output.retry_count, 2);
+    assert_eq!(StepName::parse(&run.state().current_step), Some(StepName::Finalizer));
 }
 
 #[tokio::test]
@@ -209,8 +209,8 @@ async fn planner_and_critic_read_how_to_go_back() {
             .role("researcher", [found("a"), found("b")])
             .role("expert", [solved("x", "a"), solved("y", "b")]);
         scene.model_name = model;
-        let played = scene.ask("q").await;
-        let shown = [played.requests("critic")[2].clone(), played.requests("planner")[1].clone()];
+        let run = scene.ask("q").await;
+        let shown = [run.requests("critic")[2].clone(), run.requests("planner")[1].clone()];
         compare_conversation("review_loop", &format!("escalation_{tier}.txt"), &shown);
     }
 }

@@ -3,7 +3,7 @@
 use antiphon_systems::review_loop::{Attachment, QuestionInput};
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Played, Scene, always, approve, found, plan, reject, solved};
+use crate::scene::{Scene, ScriptedRun, always, approve, found, plan, reject, solved};
 use crate::tools::{search, search_tool};
 
 fn about_file(text: &str) -> QuestionInput {
@@ -11,7 +11,7 @@ fn about_file(text: &str) -> QuestionInput {
     QuestionInput { file: Some(file), ..QuestionInput::from("What do the notes say?") }
 }
 
-async fn with_tools(settings: Json, text: &str) -> Played {
+async fn with_tools(settings: Json, text: &str) -> ScriptedRun {
     let mut scene = Scene::new(&settings)
         .role("planner", [plan(&["read it"], &["say it"])])
         .role("critic", [approve(), approve(), reject("look again"), approve()])
@@ -28,8 +28,8 @@ async fn with_tools(settings: Json, text: &str) -> Played {
 /// RL-34 of `docs/systems/review-loop.md`.
 #[tokio::test]
 async fn critics_see_the_file_and_the_tool_calls_with_their_results() {
-    let played = with_tools(json!({"answer_format": "plain"}), "Peru: Lima").await;
-    let asked = played.requests("critic");
+    let run = with_tools(json!({"answer_format": "plain"}), "Peru: Lima").await;
+    let asked = run.requests("critic");
     for request in &asked {
         let shown = request.messages[1].content.to_string();
         assert!(shown.contains("<file name=\"notes.txt\">\nPeru: Lima\n</file>"), "{shown}");
@@ -44,12 +44,12 @@ async fn critics_see_the_file_and_the_tool_calls_with_their_results() {
 #[tokio::test]
 async fn a_long_file_is_cut_for_critics_and_sent_to_a_worker_once() {
     let text = format!("{}END", "x".repeat(20_000));
-    let played = with_tools(json!({"answer_format": "plain"}), &text).await;
-    for request in played.requests("critic") {
+    let run = with_tools(json!({"answer_format": "plain"}), &text).await;
+    for request in run.requests("critic") {
         let shown = request.messages[1].content.to_string();
         assert!(shown.contains("[4003 more characters]") && !shown.contains("END"));
     }
-    let rework = played.requests("expert").pop().unwrap().messages;
+    let rework = run.requests("expert").pop().unwrap().messages;
     let whole: String = rework.iter().map(|message| message.content.to_string()).collect();
     assert_eq!(whole.matches("END\n</file>").count(), 1, "the rework has it from the beginning");
     assert!(rework.last().unwrap().content.text().ends_with("look again"));
@@ -67,25 +67,25 @@ async fn a_research_step_that_needs_another_waits_for_its_result() {
         "how",
         needs("sum", &[3, 4])
     ]);
-    let played = Scene::new(&settings)
+    let run = Scene::new(&settings)
         .role("planner", [json!({"research_steps": steps, "expert_steps": ["e"]})])
         .branch(always("critic", approve()))
         .role("researcher", ["a", "b", "c", "d", "e"].map(found))
         .role("expert", [solved("x", "why")])
         .ask("q")
         .await;
-    assert_eq!(played.state().research_results.iter().flatten().count(), 5);
-    let names: Vec<&str> = played.agents();
+    assert_eq!(run.state().research_results.iter().flatten().count(), 5);
+    let names: Vec<&str> = run.agents();
     let waves: Vec<usize> = names
         .chunk_by(|one, other| one == other)
         .filter(|wave| wave[0] == "researcher")
         .map(<[_]>::len)
         .collect();
     assert_eq!(waves, [2, 2, 1]);
-    let last = played.requests("researcher").pop().unwrap();
+    let last = run.requests("researcher").pop().unwrap();
     let shown = last.messages[1].content.to_string();
     assert_eq!(shown.matches("<earlier_result").count(), 4, "{shown}");
-    let order = played.requests("planner")[0].messages[0].content.to_string();
+    let order = run.requests("planner")[0].messages[0].content.to_string();
     assert!(order.contains("depends_on"));
 }
 
@@ -96,17 +96,17 @@ async fn a_plan_whose_step_needs_a_later_one_is_an_error_that_counts() {
     let bad = json!({
         "research_steps": [{"step": "a", "depends_on": [1]}], "expert_steps": ["e"],
     });
-    let played = Scene::new(&settings)
+    let run = Scene::new(&settings)
         .role("planner", [bad, plan(&[], &["e"])])
         .role("critic", [approve(), approve()])
         .role("expert", [solved("x", "why")])
         .ask("q")
         .await;
-    let error = &played.notes("agent_error")[0];
+    let error = &run.notes("agent_error")[0];
     assert_eq!(error["code"], "role_reply_invalid");
     assert_eq!(
         error["message"],
         "research step 1 may depend on earlier research steps only, not on: 1"
     );
-    assert_eq!(played.answer.output.retry_count, 1);
+    assert_eq!(run.answer.output.retry_count, 1);
 }

@@ -14,9 +14,9 @@ fn asked(messages: &serde_json::Value) -> QuestionInput {
 #[tokio::test]
 async fn a_blank_question_is_refused_before_any_model_is_called() {
     for blank in [json!([]), json!([{"content": " \n"}]), json!([{"content": []}])] {
-        let (stage, result) = Scene::new(&json!({})).try_ask(asked(&blank)).await;
+        let (model, result) = Scene::new(&json!({})).try_ask(asked(&blank)).await;
         assert_eq!(result.unwrap_err().code, "question_blank");
-        assert!(stage.model.requests().is_empty());
+        assert!(model.requests().is_empty());
     }
 }
 
@@ -25,9 +25,9 @@ async fn a_blank_question_is_refused_before_any_model_is_called() {
 async fn only_the_first_message_is_the_question() {
     let messages =
         json!([{"role": "user", "content": "first"}, {"content": "second"}, {"content": "third"}]);
-    let played = a1().ask(asked(&messages)).await;
-    assert_eq!(played.state().question, "first");
-    let seen = played.model.requests();
+    let run = a1().ask(asked(&messages)).await;
+    assert_eq!(run.state().question, "first");
+    let seen = run.model.requests();
     let all = seen.iter().flat_map(|request| &request.messages);
     assert!(all.into_iter().all(|message| !message.content.text().contains("second")));
 }
@@ -39,17 +39,17 @@ async fn text_parts_are_joined_and_a_file_part_is_the_file() {
         {"type": "text", "text": "numbers."},
         {"type": "file", "name": "numbers.txt", "text": "1 2 3"},
     ]}]);
-    let played = a1().ask(asked(&parts)).await;
-    assert_eq!(played.answer.outcome, Outcome::Answered);
-    assert_eq!(played.state().question, "Sum the\nnumbers.");
+    let run = a1().ask(asked(&parts)).await;
+    assert_eq!(run.answer.outcome, Outcome::Answered);
+    assert_eq!(run.state().question, "Sum the\nnumbers.");
     for role in ["planner", "researcher", "expert"] {
-        let first = played.requests(role)[0].messages[1].content.to_string();
+        let first = run.requests(role)[0].messages[1].content.to_string();
         assert!(first.contains("<file name=\"numbers.txt\">\n1 2 3\n</file>"), "{role}: {first}");
     }
-    let critic = played.requests("critic")[0].messages[1].content.to_string();
+    let critic = run.requests("critic")[0].messages[1].content.to_string();
     assert!(critic.contains("<file name=\"numbers.txt\">\n"));
     let received = json!({"question": "Sum the\nnumbers.", "file": "numbers.txt"});
-    assert_eq!(played.notes("question_received"), [received]);
+    assert_eq!(run.notes("question_received"), [received]);
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! The review loop, played with scripted models and tools. Tests cite
+//! The review loop, run with scripted models and tools. Tests cite
 //! the ids of `docs/systems/review-loop.md`.
 
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "clippy does not see that the stage is only set in tests"
+    reason = "clippy does not see that these modules are compiled only for tests"
 )]
 
 mod answerability;

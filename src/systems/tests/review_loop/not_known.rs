@@ -5,7 +5,7 @@ use antiphon_systems::Outcome;
 use antiphon_systems::review_loop::{FAILURE_TEXT, Participant};
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Played, Scene, approve, found, plan, reject, solved, worded};
+use crate::scene::{Scene, ScriptedRun, approve, found, plan, reject, solved, worded};
 
 fn not_known(why: &str) -> Json {
     json!({"decision": "not_known", "feedback": why})
@@ -19,12 +19,12 @@ fn unknown_answer(why: &str) -> Json {
     json!({"expert_answer": why, "reasoning_trace": "no source", "known": false})
 }
 
-fn assert_no_answer(played: &Played, reason: &str) {
-    assert_eq!(played.answer.outcome, Outcome::NoAnswer);
-    assert_eq!(played.answer.reason.as_deref(), Some(reason));
-    assert_eq!(played.answer.output.final_answer, FAILURE_TEXT);
-    assert_eq!(played.agents().last(), Some(&"finalizer_bypass"));
-    assert!(played.requests("finalizer").is_empty(), "nobody words what is not known");
+fn assert_no_answer(run: &ScriptedRun, reason: &str) {
+    assert_eq!(run.answer.outcome, Outcome::NoAnswer);
+    assert_eq!(run.answer.reason.as_deref(), Some(reason));
+    assert_eq!(run.answer.output.final_answer, FAILURE_TEXT);
+    assert_eq!(run.agents().last(), Some(&"finalizer_bypass"));
+    assert!(run.requests("finalizer").is_empty(), "nobody words what is not known");
 }
 
 /// RL-29 of `docs/systems/review-loop.md`.
@@ -32,46 +32,46 @@ fn assert_no_answer(played: &Played, reason: &str) {
 async fn a_planner_that_says_that_nobody_can_know_ends_the_question_if_its_critic_agrees() {
     let why = "Only the person who asks knows what they ate.";
     for format in ["plain", "short"] {
-        let played = Scene::new(&json!({"answer_format": format}))
+        let run = Scene::new(&json!({"answer_format": format}))
             .role("planner", [unknown_plan(why)])
             .role("critic", [approve()])
             .ask("What did I have for breakfast?")
             .await;
-        assert_no_answer(&played, why);
-        assert_eq!(played.answer.output.retry_count, 0);
-        let shown = played.requests("critic")[0].messages[1].content.to_string();
+        assert_no_answer(&run, why);
+        assert_eq!(run.answer.output.retry_count, 0);
+        let shown = run.requests("critic")[0].messages[1].content.to_string();
         assert!(shown.contains("<not_known>"), "{shown}");
-        assert_eq!(played.notes("step_determined").last().unwrap()["rule"], "plan_not_known");
-        assert_eq!(played.notes("plan_created")[0]["known"], false);
+        assert_eq!(run.notes("step_determined").last().unwrap()["rule"], "plan_not_known");
+        assert_eq!(run.notes("plan_created")[0]["known"], false);
     }
 }
 
 /// RL-29 of `docs/systems/review-loop.md`.
 #[tokio::test]
 async fn a_planner_that_gives_up_too_early_plans_again() {
-    let played = Scene::new(&json!({"answer_format": "plain"}))
+    let run = Scene::new(&json!({"answer_format": "plain"}))
         .role("planner", [unknown_plan("Nobody knows."), plan(&[], &["add"])])
         .role("critic", [reject("it can be added"), approve(), approve()])
         .role("expert", [solved("7", "3 + 4")])
         .ask("3 + 4?")
         .await;
-    assert_eq!(played.answer.outcome, Outcome::Answered);
-    assert_eq!((played.answer.output.retry_count, played.answer.reason), (1, None));
+    assert_eq!(run.answer.outcome, Outcome::Answered);
+    assert_eq!((run.answer.output.retry_count, run.answer.reason), (1, None));
 }
 
 /// RL-30 of `docs/systems/review-loop.md`.
 #[tokio::test]
 async fn an_expert_that_does_not_know_says_why_and_its_critic_agrees() {
-    let why = "The cup of 2034 has not been played.";
-    let played = Scene::new(&json!({}))
+    let why = "The cup of 2034 has not been run.";
+    let run = Scene::new(&json!({}))
         .role("planner", [plan(&[], &["Name the winner."])])
         .role("critic", [approve(), approve()])
         .role("expert", [unknown_answer(why)])
         .ask("Who won the World Cup of 2034?")
         .await;
-    assert_no_answer(&played, why);
-    assert_eq!(played.answer.output.error_component.as_deref(), Some("expert"));
-    assert_eq!(played.answer.error, None);
+    assert_no_answer(&run, why);
+    assert_eq!(run.answer.output.error_component.as_deref(), Some("expert"));
+    assert_eq!(run.answer.error, None);
 }
 
 /// RL-31 of `docs/systems/review-loop.md`.
@@ -96,12 +96,12 @@ async fn a_critic_does_not_approve_a_guess() {
 /// RL-31 of `docs/systems/review-loop.md`.
 #[tokio::test]
 async fn not_known_needs_a_reason_and_does_not_end_research() {
-    let played = Scene::new(&json!({}))
+    let run = Scene::new(&json!({}))
         .role("planner", [plan(&[], &["e"])])
         .role("critic", [not_known(" "), not_known("the king of France does not exist")])
         .ask("How old is the king of France?")
         .await;
-    assert_no_answer(&played, "the king of France does not exist");
+    assert_no_answer(&run, "the king of France does not exist");
     let research = Scene::new(&json!({"answer_format": "plain"}))
         .role("planner", [plan(&["r"], &["e"])])
         .role("critic", [approve(), not_known("no source"), approve(), approve()])
@@ -116,14 +116,14 @@ async fn not_known_needs_a_reason_and_does_not_end_research() {
 #[tokio::test]
 async fn an_approval_with_null_as_feedback_is_one() {
     let null = json!({"decision": "approve", "feedback": null});
-    let played = Scene::new(&json!({"answer_format": "plain"}))
+    let run = Scene::new(&json!({"answer_format": "plain"}))
         .role("planner", [plan(&[], &["e"])])
         .role("critic", [null.clone(), null])
         .role("expert", [solved("x", "why")])
         .ask("q")
         .await;
-    assert_eq!(played.requests("critic").len(), 2, "it is not asked again");
-    assert_eq!(played.answer.outcome, Outcome::Answered);
+    assert_eq!(run.requests("critic").len(), 2, "it is not asked again");
+    assert_eq!(run.answer.outcome, Outcome::Answered);
 }
 
 /// RL-32 of `docs/systems/review-loop.md`.
@@ -131,17 +131,17 @@ async fn an_approval_with_null_as_feedback_is_one() {
 async fn a_plain_answer_is_the_experts_and_no_model_words_it() {
     let answer = "The sky is blue because air scatters short waves of light more than long ones. \
                   At sunset the way is longer, and red is left.";
-    let played = Scene::new(&json!({"answer_format": "plain"}))
+    let run = Scene::new(&json!({"answer_format": "plain"}))
         .role("planner", [plan(&[], &["Explain it."])])
         .role("critic", [approve(), approve()])
         .role("expert", [solved(answer, "Rayleigh scattering")])
         .ask("Explain in two or three sentences why the sky is blue.")
         .await;
-    assert_eq!(played.answer.outcome, Outcome::Answered);
-    assert_eq!(played.answer.output.final_answer, answer);
-    assert_eq!(played.answer.output.final_reasoning_trace, "Rayleigh scattering");
-    assert_eq!(played.notes("finalized"), [json!({"outcome": "answered", "bypassed": true})]);
-    let last = played.log().last().unwrap();
+    assert_eq!(run.answer.outcome, Outcome::Answered);
+    assert_eq!(run.answer.output.final_answer, answer);
+    assert_eq!(run.answer.output.final_reasoning_trace, "Rayleigh scattering");
+    assert_eq!(run.notes("finalized"), [json!({"outcome": "answered", "bypassed": true})]);
+    let last = run.log().last().unwrap();
     assert_eq!(last.sender, Participant::Finalizer);
     assert!(last.content.contains("scatters"));
 }
@@ -150,19 +150,15 @@ async fn a_plain_answer_is_the_experts_and_no_model_words_it() {
 #[tokio::test]
 async fn a_short_answer_that_changes_a_number_a_date_or_a_name_is_refused() {
     let ends = async |expert: &str, short: &str| {
-        let played = Scene::new(&json!({"answer_format": "short"}))
+        let run = Scene::new(&json!({"answer_format": "short"}))
             .role("planner", [plan(&[], &["e"])])
             .role("critic", [approve(), approve()])
             .role("expert", [solved(expert, "why")])
             .role("finalizer", [worded(short, "short")])
             .ask("q")
             .await;
-        let refused =
-            played.notes("final_answer_refused").first().map(|note| note["changed"].clone());
-        (
-            played.answer.output.final_answer,
-            refused.and_then(|word| word.as_str().map(str::to_owned)),
-        )
+        let refused = run.notes("final_answer_refused").first().map(|note| note["changed"].clone());
+        (run.answer.output.final_answer, refused.and_then(|word| word.as_str().map(str::to_owned)))
     };
     for (expert, short) in SAME {
         assert_eq!(ends(expert, short).await, ((*short).to_owned(), None), "{expert} | {short}");
@@ -223,14 +219,14 @@ const CHANGED: &[(&str, &str, &str)] = &[
 #[tokio::test]
 async fn a_list_of_numbers_and_two_quotations_keep_their_signs() {
     let trimmed = async |answer: &str| {
-        let played = Scene::new(&json!({"answer_format": "gaia"}))
+        let run = Scene::new(&json!({"answer_format": "gaia"}))
             .role("planner", [plan(&[], &["e"])])
             .role("critic", [approve(), approve()])
             .role("expert", [solved(answer, "why")])
             .role("finalizer", [worded(answer, "t")])
             .ask("q")
             .await;
-        played.answer.output.final_answer
+        run.answer.output.final_answer
     };
     for same in ["132,133,134", "\"A\" and \"B\"", "U.S.", "1,23", "12,3456", "a,b"] {
         assert_eq!(trimmed(same).await, same);
@@ -244,12 +240,12 @@ async fn a_list_of_numbers_and_two_quotations_keep_their_signs() {
 
 #[tokio::test]
 async fn a_spent_budget_says_which_limit_it_was_and_what_raises_it() {
-    let played = Scene::new(&json!({"recursion_limit": 3}))
+    let run = Scene::new(&json!({"recursion_limit": 3}))
         .role("planner", [plan(&[], &["e"])])
         .ask("q")
         .await;
-    assert_eq!(played.answer.outcome, Outcome::Budget);
-    let error = played.answer.error.unwrap();
+    assert_eq!(run.answer.outcome, Outcome::Budget);
+    let error = run.answer.error.unwrap();
     assert_eq!(error.code, "budget_exhausted");
     assert_eq!(error.message, "the question reached its limit of supersteps: 3");
     assert_eq!(error.hint.as_deref(), Some("raise `recursion_limit`"));

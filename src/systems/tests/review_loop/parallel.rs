@@ -9,7 +9,7 @@ use antiphon_core::{Category, Fault, FaultCode};
 use antiphon_models::{ScriptBranch, ScriptedReply};
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Played, Scene, approve, as_model, found, plan, reject, solved, worded};
+use crate::scene::{Scene, ScriptedRun, approve, as_model, found, plan, reject, solved, worded};
 
 /// The replies of a role to the agent whose present conversation holds `words`.
 fn about<R: Into<ScriptedReply>>(
@@ -38,8 +38,8 @@ fn ending(scene: Scene) -> Scene {
 }
 
 /// Which research was begun in the first wave, of that size, and after it.
-fn waves(played: &Played, first: usize) -> [Vec<u64>; 2] {
-    let started = played.notes("research_started");
+fn waves(run: &ScriptedRun, first: usize) -> [Vec<u64>; 2] {
+    let started = run.notes("research_started");
     let started: Vec<u64> = started.iter().map(|note| note["index"].as_u64().unwrap()).collect();
     let (wave, rest) = started.split_at(first);
     let mut wave = wave.to_vec();
@@ -57,7 +57,7 @@ async fn only_what_was_rejected_goes_out_again() {
         .branch(about("critic", "\ns0\n</research_step>", [approve()]))
         .branch(about("critic", "\ns1\n</research_step>", [reject("cite"), approve()]))
         .branch(about("critic", "\ns2\n</research_step>", [approve()]));
-    let played = scene.ask("q").await;
+    let run = scene.ask("q").await;
     let expected = [
         "planner",
         "critic",
@@ -73,15 +73,15 @@ async fn only_what_was_rejected_goes_out_again() {
         "critic",
         "finalizer",
     ];
-    assert_eq!(played.agents(), expected);
+    assert_eq!(run.agents(), expected);
     let results: Vec<&str> =
-        played.state().research_results.iter().flatten().map(String::as_str).collect();
+        run.state().research_results.iter().flatten().map(String::as_str).collect();
     assert_eq!(results, ["a", "b2", "c"]);
     assert_eq!(
-        (played.answer.output.retry_count, played.answer.output.retries_by_agent.researcher),
+        (run.answer.output.retry_count, run.answer.output.retries_by_agent.researcher),
         (1, 1)
     );
-    assert_eq!(waves(&played, 3), [vec![0, 1, 2], vec![1]]);
+    assert_eq!(waves(&run, 3), [vec![0, 1, 2], vec![1]]);
 }
 
 /// RL-24 of `docs/systems/review-loop.md`.
@@ -106,15 +106,14 @@ async fn results_have_the_order_of_the_plan_in_any_order_of_ends() {
         clock.advance(Duration::from_secs(1));
         tokio::task::yield_now().await;
     }
-    let played = crate::scene::Stage { model }.with(question.await.unwrap());
-    let done: Vec<_> =
-        played.notes("research_finished").iter().map(|n| n["index"].clone()).collect();
+    let run = ScriptedRun::new(model, question.await.unwrap());
+    let done: Vec<_> = run.notes("research_finished").iter().map(|n| n["index"].clone()).collect();
     assert_eq!(done, [1, 2, 0]);
     let results: Vec<&str> =
-        played.state().research_results.iter().flatten().map(String::as_str).collect();
+        run.state().research_results.iter().flatten().map(String::as_str).collect();
     assert_eq!(results, ["a", "b", "c"]);
     let responses: Vec<_> =
-        played.log().iter().filter(|m| m.content.len() == 1).map(|m| m.step_id).collect();
+        run.log().iter().filter(|m| m.content.len() == 1).map(|m| m.step_id).collect();
     assert_eq!(responses, [Some(0), Some(1), Some(2)], "so has the log");
 }
 
@@ -122,7 +121,7 @@ async fn results_have_the_order_of_the_plan_in_any_order_of_ends() {
 #[tokio::test]
 async fn with_one_step_the_story_is_the_same_in_both_modes() {
     let story = async |mode: &str| {
-        let played = Scene::new(&json!({"research_mode": mode}))
+        let run = Scene::new(&json!({"research_mode": mode}))
             .role("planner", [plan(&["r1"], &["e1"])])
             .role("critic", [approve(), reject("cite"), approve(), approve()])
             .role("researcher", [found("a"), found("b")])
@@ -130,7 +129,7 @@ async fn with_one_step_the_story_is_the_same_in_both_modes() {
             .role("finalizer", [worded("x", "t")])
             .ask("q")
             .await;
-        let events = played.answer.events.iter().map(|event| {
+        let events = run.answer.events.iter().map(|event| {
             let mut event = (**event).clone();
             // The modes differ in what the planner may say about the steps that a step uses.
             if event.kind == EventKind::ModelCall
@@ -141,7 +140,7 @@ async fn with_one_step_the_story_is_the_same_in_both_modes() {
             }
             event
         });
-        (events.collect::<Vec<_>>(), played.answer.state)
+        (events.collect::<Vec<_>>(), run.answer.state)
     };
     let (sequential, parallel) = (story("sequential").await, story("parallel").await);
     assert_eq!(sequential.0, parallel.0);
@@ -151,16 +150,16 @@ async fn with_one_step_the_story_is_the_same_in_both_modes() {
 /// RL-25 of `docs/systems/review-loop.md`.
 #[tokio::test]
 async fn a_limit_reached_in_a_wave_starts_no_further_one() {
-    let played = scene(json!({"retry_limit": 2}), &["s0", "s1", "s2"])
+    let run = scene(json!({"retry_limit": 2}), &["s0", "s1", "s2"])
         .role("critic", [approve(), reject("0"), reject("1"), reject("2")])
         .role("researcher", [found("a"), found("b"), found("c")])
         .ask("q")
         .await;
-    assert_eq!(played.answer.outcome, Outcome::RetryLimit);
-    assert_eq!(played.answer.output.final_answer, FAILURE_TEXT);
-    assert_eq!(played.counts()["researcher"], 3);
-    assert_eq!(played.answer.output.retry_count, 2, "counting stops at the limit");
-    assert_eq!(played.answer.output.error_component.as_deref(), Some("researcher"));
+    assert_eq!(run.answer.outcome, Outcome::RetryLimit);
+    assert_eq!(run.answer.output.final_answer, FAILURE_TEXT);
+    assert_eq!(run.counts()["researcher"], 3);
+    assert_eq!(run.answer.output.retry_count, 2, "counting stops at the limit");
+    assert_eq!(run.answer.output.error_component.as_deref(), Some("researcher"));
 }
 
 #[tokio::test]
@@ -174,10 +173,10 @@ async fn a_wave_waits_for_the_step_that_failed() {
         ))
         .branch(about("researcher", "Research: s1", [found("b")]))
         .branch(ScriptBranch::tag("role", "critic").replies([approve(), approve()]));
-    let played = scene.ask("q").await;
-    assert_eq!(waves(&played, 2), [vec![0, 1], vec![0]]);
-    assert_eq!((played.answer.outcome, played.answer.output.retry_count), (Outcome::Answered, 1));
-    assert_eq!(played.state().counted_errors, 1);
+    let run = scene.ask("q").await;
+    assert_eq!(waves(&run, 2), [vec![0, 1], vec![0]]);
+    assert_eq!((run.answer.outcome, run.answer.output.retry_count), (Outcome::Answered, 1));
+    assert_eq!(run.state().counted_errors, 1);
 }
 
 #[tokio::test]
@@ -192,7 +191,7 @@ async fn a_critic_of_a_wave_that_failed_is_asked_again_alone() {
         .branch(about("critic", "\ns0\n</research_step>", [reject("cite"), approve()]))
         .branch(about("researcher", "Research: s0", [found("a"), found("a2")]))
         .branch(about("researcher", "Research: s1", [found("b")]));
-    let played = scene.ask("q").await;
+    let run = scene.ask("q").await;
     let expected = [
         "planner",
         "critic",
@@ -207,8 +206,8 @@ async fn a_critic_of_a_wave_that_failed_is_asked_again_alone() {
         "critic",
         "finalizer",
     ];
-    assert_eq!(played.agents(), expected);
-    assert_eq!(played.answer.output.retry_count, 2);
+    assert_eq!(run.agents(), expected);
+    assert_eq!(run.answer.output.retry_count, 2);
 }
 
 #[tokio::test]
@@ -220,13 +219,13 @@ async fn of_two_failures_in_a_wave_the_one_that_lasts_decides() {
             faults.reverse();
         }
         let [first, second] = faults;
-        let played = scene(json!({}), &["s0", "s1"])
+        let run = scene(json!({}), &["s0", "s1"])
             .role("critic", [approve()])
             .branch(about("researcher", "Research: s0", [first]))
             .branch(about("researcher", "Research: s1", [second]))
             .ask("q")
             .await;
-        assert_eq!(played.answer.outcome, Outcome::Error);
-        assert_eq!(played.answer.error.unwrap().code, "lasting");
+        assert_eq!(run.answer.outcome, Outcome::Error);
+        assert_eq!(run.answer.error.unwrap().code, "lasting");
     }
 }

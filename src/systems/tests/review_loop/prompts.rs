@@ -7,10 +7,10 @@ use antiphon_systems::{SystemResourcesBuilder, SystemRunner};
 use serde_json::json;
 
 use crate::conversation_snapshot::compare_conversation;
-use crate::scene::{Played, Scene, approve, found, plan, reject, solved, worded};
+use crate::scene::{Scene, ScriptedRun, approve, found, plan, reject, solved, worded};
 use crate::tools::search_tool;
 
-async fn play(with_tools: bool, model_name: &'static str) -> Played {
+async fn run_scene(with_tools: bool, model_name: &'static str) -> ScriptedRun {
     let mut scene = Scene::new(&json!({}))
         .role(
             "planner",
@@ -37,16 +37,16 @@ async fn play(with_tools: bool, model_name: &'static str) -> Played {
 
 #[tokio::test]
 async fn every_role_sees_what_is_written_down() {
-    let played = play(true, "test:scripted").await;
+    let run = run_scene(true, "test:scripted").await;
     for role in ["planner", "critic", "researcher", "expert", "finalizer"] {
-        compare_conversation("review_loop", &format!("{role}.txt"), &played.requests(role));
+        compare_conversation("review_loop", &format!("{role}.txt"), &run.requests(role));
     }
 }
 
 #[tokio::test]
 async fn small_models_read_other_words_and_decide_before_they_explain() {
-    let played = play(true, "local:qwen-1.5b").await;
-    compare_conversation("review_loop", "critic_of_small_models.txt", &played.requests("critic"));
+    let run = run_scene(true, "local:qwen-1.5b").await;
+    compare_conversation("review_loop", "critic_of_small_models.txt", &run.requests("critic"));
 }
 
 #[tokio::test]
@@ -88,13 +88,9 @@ fn a_prompt_that_cannot_be_used_is_refused_before_anything_is_asked() {
 
 #[tokio::test]
 async fn without_tools_planner_and_workers_are_informed() {
-    let played = play(false, "test:scripted").await;
-    compare_conversation(
-        "review_loop",
-        "planner_without_tools.txt",
-        &played.requests("planner")[..1],
-    );
-    let researcher = played.requests("researcher")[0].messages[0].content.to_string();
+    let run = run_scene(false, "test:scripted").await;
+    compare_conversation("review_loop", "planner_without_tools.txt", &run.requests("planner")[..1]);
+    let researcher = run.requests("researcher")[0].messages[0].content.to_string();
     assert!(researcher.contains("(none: only what is generally known can be used)"));
     assert!(!researcher.contains("- search"), "only tools that exist are named");
 }

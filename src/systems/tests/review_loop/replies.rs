@@ -6,7 +6,7 @@ use antiphon_systems::Outcome;
 use antiphon_systems::review_loop::Participant;
 use serde_json::json;
 
-use crate::scene::{Played, Scene, always, approve, found, plan, solved, worded};
+use crate::scene::{Scene, ScriptedRun, always, approve, found, plan, solved, worded};
 
 fn ending(scene: Scene) -> Scene {
     scene.role("expert", [solved("x", "why")]).role("finalizer", [worded("x", "t")])
@@ -24,33 +24,32 @@ fn last(request: &ModelRequest) -> String {
     request.messages.last().unwrap().content.to_string()
 }
 
-fn assert_answered(played: &Played, count: u32) {
-    assert_eq!(played.answer.outcome, Outcome::Answered);
-    assert_eq!(played.answer.output.retry_count, count);
+fn assert_answered(run: &ScriptedRun, count: u32) {
+    assert_eq!(run.answer.outcome, Outcome::Answered);
+    assert_eq!(run.answer.output.retry_count, count);
 }
 
 /// RL-11 of `docs/systems/review-loop.md`.
 #[tokio::test]
 async fn a_decision_counts_in_upper_or_lower_case() {
-    let played =
-        critic(vec![verdict(r#"{"decision": "APPROVE"}"#), approve().into()]).ask("q").await;
-    assert_answered(&played, 0);
-    assert_eq!(played.requests("critic").len(), 2);
+    let run = critic(vec![verdict(r#"{"decision": "APPROVE"}"#), approve().into()]).ask("q").await;
+    assert_answered(&run, 0);
+    assert_eq!(run.requests("critic").len(), 2);
 }
 
 /// RL-11 of `docs/systems/review-loop.md`.
 #[tokio::test]
 async fn a_decision_that_is_none_is_asked_again_and_then_the_critic_is_retried() {
     let maybe = || verdict(r#"{"decision": "maybe", "feedback": "hm"}"#);
-    let played = critic(vec![maybe(), maybe(), approve().into(), approve().into()]).ask("q").await;
-    assert_answered(&played, 1);
-    assert_eq!(played.state().counted_errors, 1);
-    assert_eq!(played.answer.output.retries_by_agent.planner, 0);
-    assert_eq!(played.counts()["planner"], 1, "the worker is not run again");
-    assert_eq!(played.agents()[..3], ["planner", "critic", "critic"]);
-    let instructions = played.instructions(Participant::CriticPlanner);
+    let run = critic(vec![maybe(), maybe(), approve().into(), approve().into()]).ask("q").await;
+    assert_answered(&run, 1);
+    assert_eq!(run.state().counted_errors, 1);
+    assert_eq!(run.answer.output.retries_by_agent.planner, 0);
+    assert_eq!(run.counts()["planner"], 1, "the worker is not run again");
+    assert_eq!(run.agents()[..3], ["planner", "critic", "critic"]);
+    let instructions = run.instructions(Participant::CriticPlanner);
     assert_eq!(instructions[0].content, instructions[1].content);
-    let error = &played.notes("agent_error")[0];
+    let error = &run.notes("agent_error")[0];
     assert_eq!(error["component"], "critic_planner");
     assert_eq!(error["category"], "model_output");
     assert_eq!(error["recoverable"], true);
@@ -60,10 +59,9 @@ async fn a_decision_that_is_none_is_asked_again_and_then_the_critic_is_retried()
 #[tokio::test]
 async fn a_rejection_without_a_reason_is_asked_again() {
     for silent in [r#"{"decision": "reject", "feedback": " "}"#, r#"{"decision": "reject"}"#] {
-        let played =
-            critic(vec![verdict(silent), approve().into(), approve().into()]).ask("q").await;
-        assert_answered(&played, 0);
-        let asked = played.requests("critic");
+        let run = critic(vec![verdict(silent), approve().into(), approve().into()]).ask("q").await;
+        assert_answered(&run, 0);
+        let asked = run.requests("critic");
         assert_eq!(asked.len(), 3);
         assert!(last(&asked[1]).contains("feedback"), "{}", last(&asked[1]));
     }
@@ -75,10 +73,10 @@ async fn a_plan_in_a_fence_amid_prose_is_read_as_it_is() {
     let text = "Here is my plan:\n```json\n{\"research_steps\": [], \"expert_steps\": [\"add\"]}\n```\nGood luck!";
     let scene =
         Scene::new(&json!({})).role("planner", [text]).role("critic", [approve(), approve()]);
-    let played = ending(scene).ask("q").await;
-    assert_answered(&played, 0);
-    assert_eq!(played.requests("planner").len(), 1);
-    assert_eq!(played.state().expert_steps, ["add"]);
+    let run = ending(scene).ask("q").await;
+    assert_answered(&run, 0);
+    assert_eq!(run.requests("planner").len(), 1);
+    assert_eq!(run.state().expert_steps, ["add"]);
 }
 
 /// RL-14 of `docs/systems/review-loop.md`.
@@ -88,13 +86,13 @@ async fn a_plan_without_expert_steps_is_asked_again_and_then_counts() {
     let scene = Scene::new(&json!({}))
         .role("planner", [bad(), bad(), plan(&[], &["e1"])])
         .role("critic", [approve(), approve()]);
-    let played = ending(scene).ask("q").await;
-    assert_answered(&played, 1);
-    let asked = played.requests("planner");
+    let run = ending(scene).ask("q").await;
+    assert_answered(&run, 1);
+    let asked = run.requests("planner");
     assert_eq!(asked.len(), 3);
     assert!(last(&asked[1]).contains("expert_steps"), "{}", last(&asked[1]));
     assert_eq!(asked[0].messages, asked[2].messages, "the retry begins anew");
-    assert_eq!(played.agents()[..2], ["planner", "planner"]);
+    assert_eq!(run.agents()[..2], ["planner", "planner"]);
 }
 
 #[tokio::test]
@@ -103,9 +101,9 @@ async fn blank_steps_and_plans_that_are_too_long_are_asked_again() {
         let mut scene = Scene::new(&json!({"max_research_steps": 2}));
         scene =
             scene.role("planner", [bad, plan(&[], &["e1"])]).role("critic", [approve(), approve()]);
-        let played = ending(scene).ask("q").await;
-        assert_answered(&played, 0);
-        assert!(last(&played.requests("planner")[1]).contains("research_steps"));
+        let run = ending(scene).ask("q").await;
+        assert_answered(&run, 0);
+        assert!(last(&run.requests("planner")[1]).contains("research_steps"));
     }
 }
 
@@ -115,23 +113,23 @@ async fn a_researcher_without_tools_gets_the_schema_at_once() {
         .role("planner", [plan(&["r1"], &["e1"])])
         .role("critic", [approve(), approve(), approve()])
         .role("researcher", [found("a")]);
-    let played = ending(scene).ask("q").await;
-    let schema = played.requests("researcher")[0].schema.clone().unwrap();
+    let run = ending(scene).ask("q").await;
+    let schema = run.requests("researcher")[0].schema.clone().unwrap();
     assert_eq!(schema.json["required"], json!(["result"]));
-    assert_eq!(played.requests("researcher")[0].temperature, None, "sent only when it is set");
+    assert_eq!(run.requests("researcher")[0].temperature, None, "sent only when it is set");
 }
 
 #[tokio::test]
 async fn a_benchmarks_answer_is_trimmed_and_a_plain_one_is_not() {
     let final_answer = async |format: &str, text: &str| {
-        let played = Scene::new(&json!({"answer_format": format}))
+        let run = Scene::new(&json!({"answer_format": format}))
             .role("planner", [plan(&[], &["e1"])])
             .role("critic", [approve(), approve()])
             .role("expert", [solved(text, "why")])
             .branch(always("finalizer", worded(text, "t")))
             .ask("q")
             .await;
-        played.answer.output.final_answer
+        run.answer.output.final_answer
     };
     assert_eq!(final_answer("gaia", " \"Paris.\" ").await, "Paris");
     assert_eq!(final_answer("gaia", "1,234,567").await, "1234567");
@@ -143,15 +141,15 @@ async fn a_benchmarks_answer_is_trimmed_and_a_plain_one_is_not() {
 #[tokio::test]
 async fn what_stands_for_the_answer_in_the_prompt_is_none() {
     let copied = "<the answer>";
-    let played = Scene::new(&json!({"answer_format": "plain"}))
+    let run = Scene::new(&json!({"answer_format": "plain"}))
         .role("planner", [plan(&[], &["recall it"])])
         .role("critic", [approve(), approve()])
         .role("expert", [solved(copied, "how you reached it"), solved("Lima", "recalled")])
         .ask("Capital of Peru?")
         .await;
-    assert_answered(&played, 0);
-    assert_eq!(played.answer.output.final_answer, "Lima");
-    let read = played.requests("expert")[0].messages[0].content.to_string();
+    assert_answered(&run, 0);
+    assert_eq!(run.answer.output.final_answer, "Lima");
+    let read = run.requests("expert")[0].messages[0].content.to_string();
     let large = "<the answer, or why it cannot be known>";
     assert!(read.contains(&format!("\"expert_answer\": \"{large}\"")), "{read}");
 }
@@ -159,13 +157,13 @@ async fn what_stands_for_the_answer_in_the_prompt_is_none() {
 #[tokio::test]
 async fn the_words_of_the_placeholder_may_be_the_answer() {
     for answer in ["the answer", "The answer", "the answer."] {
-        let played = Scene::new(&json!({"answer_format": "plain"}))
+        let run = Scene::new(&json!({"answer_format": "plain"}))
             .role("planner", [plan(&[], &["Translate it."])])
             .role("critic", [approve(), approve()])
             .role("expert", [solved(answer, "a dictionary")])
             .ask("What does „die Antwort“ mean in English?")
             .await;
-        assert_answered(&played, 0);
-        assert_eq!(played.answer.output.final_answer, answer);
+        assert_answered(&run, 0);
+        assert_eq!(run.answer.output.final_answer, answer);
     }
 }

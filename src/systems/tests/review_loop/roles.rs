@@ -135,7 +135,7 @@ async fn what_code_fails_with_is_handled_as_a_models_failure() {
     assert_eq!(answer.output.error_component.as_deref(), Some("researcher"));
 }
 
-/// The play of one question with one expert step and no research.
+/// The replies to one question with one expert step and no research.
 fn short_scene() -> Scene {
     Scene::new(&json!({}))
         .role("planner", [plan(&[], &["e1"])])
@@ -184,7 +184,7 @@ async fn research_is_planned_only_where_it_can_find_what_the_expert_does_not_kno
 }
 
 #[tokio::test]
-async fn a_player_brings_its_own_tools_and_limits() {
+async fn an_agent_in_a_role_brings_its_own_tools_and_limits() {
     let mut scene = short_scene();
     let model = scene.model();
     let as_model: Arc<dyn Model> = model.clone();

@@ -1,4 +1,4 @@
-//! The stage: a review loop with a script for each role.
+//! What the tests share: a review loop with a script for each role.
 
 use antiphon_systems::review_loop::config::AnswerFormat;
 use antiphon_systems::review_loop::{
@@ -14,7 +14,7 @@ use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
 use antiphon_runtime::{ManualClock, Model, Tool};
 use serde_json::{Value as Json, json};
 
-/// Who says what, before the play.
+/// A review loop before its run: who says what.
 pub(crate) struct Scene {
     branches: Vec<ScriptBranch>,
     /// The name of the model, which tells its tier.
@@ -74,27 +74,27 @@ impl Scene {
         Session::new(self.clock.clone())
     }
 
-    pub(crate) async fn ask(self, question: impl Into<QuestionInput>) -> Played {
-        let (played, result) = self.try_ask(question).await;
-        played.with(result.unwrap())
+    pub(crate) async fn ask(self, question: impl Into<QuestionInput>) -> ScriptedRun {
+        let (model, result) = self.try_ask(question).await;
+        ScriptedRun::new(model, result.unwrap())
     }
 
     /// As `ask`, for a question that may not be begun.
     pub(crate) async fn try_ask(
         mut self,
         question: impl Into<QuestionInput>,
-    ) -> (Stage, Result<SystemResult<Answer, State>, Fault>) {
+    ) -> (Arc<ScriptedModel>, Result<SystemResult<Answer, State>, Fault>) {
         let model = self.model();
         let system = self.system(&as_model(&model));
         let answer = system.ask(question, self.session()).await;
-        (Stage { model }, answer)
+        (model, answer)
     }
 
-    pub(crate) async fn resume(mut self, state: &State) -> Played {
+    pub(crate) async fn resume(mut self, state: &State) -> ScriptedRun {
         let model = self.model();
         let system = self.system(&as_model(&model));
         let answer = system.resume_from(state, self.session()).await.unwrap();
-        Stage { model }.with(answer)
+        ScriptedRun::new(model, answer)
     }
 }
 
@@ -103,26 +103,20 @@ pub(crate) fn as_model(script: &Arc<ScriptedModel>) -> Arc<dyn Model> {
     Arc::clone(script) as Arc<dyn Model>
 }
 
-/// What is left when a question could not be begun.
-pub(crate) struct Stage {
-    pub(crate) model: Arc<ScriptedModel>,
-}
-
-impl Stage {
-    pub(crate) fn with(self, answer: SystemResult<Answer, State>) -> Played {
-        let played = Played { answer, model: self.model };
-        played.check();
-        played
-    }
-}
-
-/// What was played.
-pub(crate) struct Played {
+/// A run that has ended, with the model that was asked.
+pub(crate) struct ScriptedRun {
     pub(crate) answer: SystemResult<Answer, State>,
     pub(crate) model: Arc<ScriptedModel>,
 }
 
-impl Played {
+impl ScriptedRun {
+    /// Checks what holds for every run.
+    pub(crate) fn new(model: Arc<ScriptedModel>, answer: SystemResult<Answer, State>) -> Self {
+        let run = Self { answer, model };
+        run.check();
+        run
+    }
+
     /// The agents in the order they were started.
     pub(crate) fn agents(&self) -> Vec<&str> {
         let nodes = self.nodes().into_iter();
@@ -176,7 +170,7 @@ impl Played {
         self.log().iter().filter(|message| message.receiver == party).collect()
     }
 
-    /// What holds for every play: the state holds together, and each run of an
+    /// What holds for every run: the state holds together, and each run of an
     /// agent has one message of the orchestrator.
     fn check(&self) {
         self.state().check().unwrap();
@@ -195,7 +189,7 @@ impl Played {
         );
         let seqs: Vec<u64> = self.answer.events.iter().map(|event| event.seq).collect();
         assert!(seqs.iter().zip(1..).all(|(seq, place)| *seq == place), "no gaps: {seqs:?}");
-        assert_eq!(self.model.remaining(), 0, "everybody said their lines");
+        assert_eq!(self.model.remaining(), 0, "every reply was asked for");
     }
 }
 
@@ -228,7 +222,7 @@ pub(crate) fn always(role: &str, reply: Json) -> ScriptBranch {
     ScriptBranch::tag("role", role).then_always(reply)
 }
 
-/// The play of the acceptance list's first entry.
+/// The replies of the acceptance list's first entry.
 pub(crate) fn a1() -> Scene {
     Scene::new(&json!({}))
         .role("planner", [plan(&["r1", "r2"], &["e1"])])

@@ -59,7 +59,7 @@ async fn resume(
 }
 
 /// The system of RL-01 and its script.
-fn stage() -> (SystemRunner<ReviewLoop>, Arc<ScriptedModel>) {
+fn system_and_model() -> (SystemRunner<ReviewLoop>, Arc<ScriptedModel>) {
     let mut scene = a1();
     let model = scene.model();
     (scene.system(&as_model(&model)), model)
@@ -67,7 +67,7 @@ fn stage() -> (SystemRunner<ReviewLoop>, Arc<ScriptedModel>) {
 
 /// What RL-01 comes to without any thread.
 async fn undisturbed() -> SystemResult<Answer, State> {
-    let (system, _) = stage();
+    let (system, _) = system_and_model();
     system.ask("q", outside()).await.unwrap()
 }
 
@@ -171,7 +171,7 @@ async fn a_question_that_is_lost_after_any_commit_resumes_from_there() {
     for commits in 1.. {
         let path = folder.path().join(format!("{commits}.db"));
         for on_disk in [false, true] {
-            let (system, model) = stage();
+            let (system, model) = system_and_model();
             let open = || if on_disk { sqlite(&path) } else { memory() };
             let store = open();
             if !die_after(&system, room(&store, Durability::Sync), commits).await {
@@ -197,7 +197,7 @@ async fn a_question_that_is_lost_after_any_commit_resumes_from_there() {
 /// RL-23 of `docs/systems/review-loop.md`.
 #[tokio::test]
 async fn the_researcher_is_not_asked_again_for_the_step_that_was_stored() {
-    let (system, model) = stage();
+    let (system, model) = system_and_model();
     let store = memory();
     // Input, orchestrator, planner, orchestrator, critic, orchestrator, researcher; of each that
     // asks a model the reply comes before.
@@ -216,7 +216,7 @@ async fn the_researcher_is_not_asked_again_for_the_step_that_was_stored() {
 async fn a_question_in_a_thread_comes_to_the_same_as_one_outside() {
     let whole = undisturbed().await;
     for durability in DURABILITIES {
-        let (system, _) = stage();
+        let (system, _) = system_and_model();
         let store = memory();
         let answer = system.ask("q", within(room(&store, durability))).await.unwrap();
         assert_eq!(answer.state, whole.state);
@@ -229,7 +229,7 @@ async fn a_question_in_a_thread_comes_to_the_same_as_one_outside() {
 
 #[tokio::test]
 async fn a_store_that_fails_ends_the_question_with_its_fault() {
-    let (system, model) = stage();
+    let (system, model) = system_and_model();
     let thread = Doomed {
         room: room(&memory(), Durability::Sync),
         after: 4,
@@ -245,7 +245,7 @@ async fn a_store_that_fails_ends_the_question_with_its_fault() {
 
 #[tokio::test]
 async fn two_questions_cannot_have_one_thread_at_a_time() {
-    let (system, _) = stage();
+    let (system, _) = system_and_model();
     let store = memory();
     let thread = room(&store, Durability::Sync);
     let opened = thread.open(Arc::clone(system.graph())).await.unwrap();
@@ -259,7 +259,7 @@ async fn two_questions_cannot_have_one_thread_at_a_time() {
 async fn a_question_that_is_dropped_lets_its_thread_go_at_once() {
     let store = memory();
     for commits in [1, 5, 9] {
-        let (system, _) = stage();
+        let (system, _) = system_and_model();
         assert!(die_after(&system, room(&store, Durability::Async), commits).await);
         let held = store.threads("", 1).await.unwrap().pop().unwrap().held;
         assert_eq!(held, None);
@@ -268,7 +268,7 @@ async fn a_question_that_is_dropped_lets_its_thread_go_at_once() {
 
 #[tokio::test]
 async fn a_new_question_begins_from_nothing_for_any_thread() {
-    let (system, _) = stage();
+    let (system, _) = system_and_model();
     let store = memory();
     assert!(die_after(&system, room(&store, Durability::Sync), 9).await);
     let mut scene = crate::scene::Scene::new(&serde_json::json!({}))
@@ -301,7 +301,7 @@ async fn a_new_question_begins_from_nothing_for_any_thread() {
 
 #[tokio::test]
 async fn a_question_is_asked_once_however_often_it_is_put() {
-    let (system, model) = stage();
+    let (system, model) = system_and_model();
     let store = memory();
     let session = || within(room(&store, Durability::Sync));
     assert!(die_after(&system, room(&store, Durability::Sync), 8).await);
@@ -356,7 +356,7 @@ async fn a_question_that_was_cancelled_can_be_resumed() {
 
 #[tokio::test]
 async fn an_empty_thread_has_nothing_to_resume() {
-    let (system, model) = stage();
+    let (system, model) = system_and_model();
     let store = memory();
     let thread = Arc::new(room(&store, Durability::Sync));
     let refused = system.resume(thread, Answers::NONE, outside()).await.unwrap_err();
@@ -370,14 +370,14 @@ async fn an_empty_thread_has_nothing_to_resume() {
 async fn a_question_that_is_over_is_asked_anew_where_that_is_wanted() {
     let store = memory();
     let session = || within(room(&store, Durability::Sync));
-    let (system, model) = stage();
+    let (system, model) = system_and_model();
     assert!(die_after(&system, room(&store, Durability::Sync), 8).await);
     assert_eq!(
         system.run(SystemStart::AskAgain("q".into()), session()).await.unwrap().outcome,
         Outcome::Answered
     );
     assert_eq!(model.remaining(), 0, "what was under way continues");
-    let (system, model) = stage();
+    let (system, model) = system_and_model();
     assert_eq!(
         system.run(SystemStart::AskAgain("q".into()), session()).await.unwrap().outcome,
         Outcome::Answered

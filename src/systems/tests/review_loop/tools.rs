@@ -63,13 +63,13 @@ fn scene(settings: &Json, works: bool, researcher: Vec<ScriptedReply>) -> Scene 
 /// RL-16 of `docs/systems/review-loop.md`.
 #[tokio::test]
 async fn a_tool_that_fails_is_the_models_to_deal_with() {
-    let played =
+    let run =
         scene(&json!({}), false, vec![search("a"), found("from memory").into()]).ask("q").await;
-    assert_eq!((played.answer.outcome, played.answer.output.retry_count), (Outcome::Answered, 0));
-    let second = &played.requests("researcher")[1].messages;
+    assert_eq!((run.answer.outcome, run.answer.output.retry_count), (Outcome::Answered, 0));
+    let second = &run.requests("researcher")[1].messages;
     assert!(second.last().unwrap().content.text().contains("the search failed: timeout"));
-    assert_eq!(played.state().result(0), Some("from memory"));
-    assert!(played.notes("agent_error").is_empty());
+    assert_eq!(run.state().result(0), Some("from memory"));
+    assert!(run.notes("agent_error").is_empty());
 }
 
 /// RL-17 of `docs/systems/review-loop.md`.
@@ -77,30 +77,30 @@ async fn a_tool_that_fails_is_the_models_to_deal_with() {
 async fn a_researcher_without_calls_left_concludes_without_tools() {
     let settings = json!({"researcher_max_tool_calls": 2});
     let replies = vec![search("a"), search("b"), found("c").into()];
-    let played = scene(&settings, true, replies).ask("q").await;
-    assert_eq!((played.answer.outcome, played.answer.output.retry_count), (Outcome::Answered, 0));
-    let asked = played.requests("researcher");
+    let run = scene(&settings, true, replies).ask("q").await;
+    assert_eq!((run.answer.outcome, run.answer.output.retry_count), (Outcome::Answered, 0));
+    let asked = run.requests("researcher");
     assert_eq!(asked.iter().map(|request| request.tools.len()).collect::<Vec<_>>(), [1, 1, 0]);
     assert!(asked[2].schema.is_some());
     let finished = json!({"index": 0, "attempt": 1, "tool_calls": 2});
-    assert_eq!(played.notes("research_finished"), [finished]);
+    assert_eq!(run.notes("research_finished"), [finished]);
 }
 
 #[tokio::test]
 async fn a_critic_of_research_sees_the_tool_calls_and_their_results() {
-    let played = scene(&json!({}), true, vec![search("lyon"), found("a").into()]).ask("q").await;
-    let shown = played.requests("critic")[1].messages[1].content.to_string();
+    let run = scene(&json!({}), true, vec![search("lyon"), found("a").into()]).ask("q").await;
+    let shown = run.requests("critic")[1].messages[1].content.to_string();
     let call = "<tool_call number=\"1\">\nsearch({\"query\":\"lyon\"})\n{\"hits\":[\"lyon\"]}\n</tool_call>";
     assert!(shown.contains(call), "{shown}");
-    let played = scene(&json!({}), true, vec![found("a").into()]).ask("q").await;
-    let shown = played.requests("critic")[1].messages[1].content.to_string();
+    let run = scene(&json!({}), true, vec![found("a").into()]).ask("q").await;
+    let shown = run.requests("critic")[1].messages[1].content.to_string();
     assert!(shown.contains("<tool_call>\nnone\n</tool_call>"), "{shown}");
 }
 
 #[tokio::test]
 async fn a_tool_without_a_limit_gets_that_of_the_settings() {
-    let played = scene(&json!({"tool_timeout_s": 7}), true, vec![found("a").into()]).ask("q").await;
-    let spec = &played.requests("researcher")[0].tools[0];
+    let run = scene(&json!({"tool_timeout_s": 7}), true, vec![found("a").into()]).ask("q").await;
+    let spec = &run.requests("researcher")[0].tools[0];
     assert_eq!(spec.timeout, Some(std::time::Duration::from_secs(7)));
 }
 
@@ -113,8 +113,8 @@ async fn a_rework_sees_the_tools_of_the_attempt_before() {
         .role("expert", [solved("x", "why")])
         .role("finalizer", [worded("x", "t")]);
     scene.research_tools = vec![search_tool(true)];
-    let played = scene.ask("q").await;
-    let rework = &played.requests("researcher")[2].messages;
+    let run = scene.ask("q").await;
+    let rework = &run.requests("researcher")[2].messages;
     assert!(rework.iter().any(|message| message.content.text().contains("hits")));
     assert_eq!(rework.last().unwrap().content, "cite");
 }

@@ -102,7 +102,7 @@ async fn work_that_must_not_be_repeated_is_not_given_to_another() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_to_stop_finishes_what_it_has_begun() {
+async fn a_worker_that_is_to_stop_finishes_what_it_has_started() {
     let (scene, clock) = Scene::new();
     let tool = Arc::new(CountingTool::doubling().slow(Duration::from_secs(2)));
     let (run, worker) = (scene.run(), RunningWorker::begin(scene.worker(&tool)));

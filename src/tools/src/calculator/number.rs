@@ -331,8 +331,8 @@ fn exact_power(base: &BigRational, exponent: &BigRational) -> Result<Option<Numb
 fn rounded_power(base: &BigRational, exponent: i64) -> f64 {
     let inverse = exponent < 0;
     let mut rest = exponent.unsigned_abs();
-    let mut square = Scaled::new(base);
-    let mut product = Scaled { digits: BigInt::one(), shift: 0 };
+    let mut square = ScaledInteger::new(base);
+    let mut product = ScaledInteger { digits: BigInt::one(), shift: 0 };
     while rest > 0 {
         if rest % 2 == 1 {
             product = product.multiply(&square);
@@ -344,13 +344,13 @@ fn rounded_power(base: &BigRational, exponent: i64) -> f64 {
     if inverse { power.recip() } else { power }
 }
 
-/// `digits` times two to the power of `shift`, cut to [`Scaled::BITS`].
-struct Scaled {
+/// `digits` times two to the power of `shift`, cut to [`ScaledInteger::BITS`].
+struct ScaledInteger {
     digits: BigInt,
     shift: i64,
 }
 
-impl Scaled {
+impl ScaledInteger {
     const BITS: u64 = 256;
 
     fn new(value: &BigRational) -> Self {

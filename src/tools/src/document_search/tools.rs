@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use crate::document::DocumentFormat;
-use crate::typed::ToolFunction;
+use crate::typed_tool::ToolFunction;
 
 use super::index::{CancelGuard, DocumentIndex};
 use super::page::PageRequest;

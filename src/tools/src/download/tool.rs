@@ -12,7 +12,7 @@ use serde_json::json;
 use super::settings::DownloadSettings;
 use super::transfer::Downloader;
 use crate::registry::ToolFamily;
-use crate::typed::{ToolFunction, TypedTool};
+use crate::typed_tool::{ToolFunction, TypedTool};
 
 const DESCRIPTION: &str = "Downloads a file into the folder of downloads and returns its name there (`path`), size and \
     SHA-256. A download that was interrupted is continued when it is called again.";

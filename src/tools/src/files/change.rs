@@ -12,7 +12,7 @@ use serde_json::json;
 use super::access::FolderAccess;
 use super::blocking;
 use super::relative_path::RelativePath;
-use crate::typed::ToolFunction;
+use crate::typed_tool::ToolFunction;
 
 /// The arguments of `write_file`.
 #[derive(Deserialize, JsonSchema)]

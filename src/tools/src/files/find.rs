@@ -18,7 +18,7 @@ use super::access::{EntryKind, FolderAccess, FolderEntry, WalkResult, glob_set};
 use super::blocking;
 use super::read::text;
 use super::relative_path::RelativePath;
-use crate::typed::ToolFunction;
+use crate::typed_tool::ToolFunction;
 
 /// The most entries that a listing shows.
 const MAX_ENTRIES: usize = 500;

@@ -16,7 +16,7 @@ use super::access::FolderAccess;
 use super::blocking;
 use super::relative_path::RelativePath;
 use crate::document::decode;
-use crate::typed::ToolFunction;
+use crate::typed_tool::ToolFunction;
 
 /// The most characters of one answer; they end with a line.
 const MAX_TEXT: usize = 18_000;

@@ -18,7 +18,7 @@ use super::fault;
 use super::scoring::ScoringMode;
 use super::settings::HttpApiSettings;
 use crate::registry::ToolFamily;
-use crate::typed::{ToolFunction, TypedTool};
+use crate::typed_tool::{ToolFunction, TypedTool};
 
 /// The most texts of documentation that are shown for a question, and characters of each.
 const SNIPPETS: usize = 3;

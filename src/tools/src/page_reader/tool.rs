@@ -13,7 +13,7 @@ use super::reader::PageReader;
 use super::settings::PageReaderSettings;
 use super::stored_page::StoredPage;
 use crate::registry::ToolFamily;
-use crate::typed::{ToolFunction, TypedTool};
+use crate::typed_tool::{ToolFunction, TypedTool};
 
 /// The most links that one call returns.
 const LINKS: usize = 50;

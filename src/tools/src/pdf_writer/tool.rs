@@ -22,7 +22,7 @@ use super::typesetter::{GREY, TextStyle, Typesetter};
 use super::{drawing, markdown};
 use crate::files::{RelativePath, Root, blocking};
 use crate::registry::ToolFamily;
-use crate::typed::{ToolFunction, TypedTool};
+use crate::typed_tool::{ToolFunction, TypedTool};
 
 const DESCRIPTION: &str = "Writes a PDF file from Markdown (headings, lists, tables, code, links, images of the folder) or \
     plain text, given as `content` or read from the file `source`. It returns the number of pages, and characters that no \

@@ -18,7 +18,7 @@ use super::parameters::QueryParameters;
 use super::policy::TableName;
 use super::settings::{SqlSettings, open_database};
 use crate::registry::ToolFamily;
-use crate::typed::{ToolFunction, TypedTool};
+use crate::typed_tool::{ToolFunction, TypedTool};
 
 /// The most tables of one overview.
 const MOST_TABLES: usize = 200;

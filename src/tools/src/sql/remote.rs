@@ -18,7 +18,7 @@ use super::limits::QueryLimits;
 use super::policy::{QueryPolicy, TableName};
 use super::remote_reply::{payload, read_rows, read_tables};
 use super::remote_settings::RemoteSqlSettings;
-use crate::typed::{ToolFunction, TypedTool};
+use crate::typed_tool::{ToolFunction, TypedTool};
 
 /// How often a call is made that does not reach the server.
 const ATTEMPTS: usize = 3;

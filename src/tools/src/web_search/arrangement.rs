@@ -12,7 +12,7 @@ use super::engines::RawResult;
 use super::request::WebResultSet;
 use super::search::arranged;
 use super::set_as_json;
-use crate::typed::ToolFunction;
+use crate::typed_tool::ToolFunction;
 
 /// The arguments of the tool.
 #[derive(Deserialize, JsonSchema)]

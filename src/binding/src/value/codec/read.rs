@@ -13,7 +13,7 @@ use super::kind;
 use super::type_codec::TypeCodec;
 use super::value_fault::type_name;
 
-type Read<'py> = Result<Bound<'py, PyAny>, Fault>;
+type ReadResult<'py> = Result<Bound<'py, PyAny>, Fault>;
 
 /// One value on its way out of a [`ByteReader`].
 pub(super) struct ObjectDecoder<'a, 'py, 'd> {
@@ -28,7 +28,7 @@ impl<'a, 'py, 'd> ObjectDecoder<'a, 'py, 'd> {
     }
 
     /// The next value.
-    pub(super) fn value(&mut self, from: &mut ByteReader<'d>) -> Read<'py> {
+    pub(super) fn value(&mut self, from: &mut ByteReader<'d>) -> ReadResult<'py> {
         let py = self.py;
         Ok(match from.item()? {
             Item::Nil => py.None().into_bound(py),
@@ -44,7 +44,7 @@ impl<'a, 'py, 'd> ObjectDecoder<'a, 'py, 'd> {
         })
     }
 
-    fn list(&mut self, from: &mut ByteReader<'d>, length: usize) -> Read<'py> {
+    fn list(&mut self, from: &mut ByteReader<'d>, length: usize) -> ReadResult<'py> {
         let mut items = from.room(length);
         from.deeper(|from| {
             for _ in 0..length {
@@ -55,7 +55,7 @@ impl<'a, 'py, 'd> ObjectDecoder<'a, 'py, 'd> {
         self.built(PyList::new(self.py, items))
     }
 
-    fn map(&mut self, from: &mut ByteReader<'d>, length: usize) -> Read<'py> {
+    fn map(&mut self, from: &mut ByteReader<'d>, length: usize) -> ReadResult<'py> {
         let dict = PyDict::new(self.py);
         from.deeper(|from| {
             for _ in 0..length {
@@ -68,7 +68,7 @@ impl<'a, 'py, 'd> ObjectDecoder<'a, 'py, 'd> {
         Ok(dict.into_any())
     }
 
-    fn key(&mut self, from: &mut ByteReader<'d>) -> Read<'py> {
+    fn key(&mut self, from: &mut ByteReader<'d>) -> ReadResult<'py> {
         match from.item()? {
             Item::Text(text) => Ok(self.keys.get(self.py, text)),
             Item::Extension(kind::SURROGATES, bytes) => {
@@ -78,7 +78,7 @@ impl<'a, 'py, 'd> ObjectDecoder<'a, 'py, 'd> {
         }
     }
 
-    fn extension(&mut self, from: &ByteReader<'d>, kind: i8, bytes: &'d [u8]) -> Read<'py> {
+    fn extension(&mut self, from: &ByteReader<'d>, kind: i8, bytes: &'d [u8]) -> ReadResult<'py> {
         let py = self.py;
         match kind {
             kind::INTEGER => self.built(from_two_complement(py, bytes)),
@@ -106,7 +106,7 @@ impl<'a, 'py, 'd> ObjectDecoder<'a, 'py, 'd> {
         }
     }
 
-    fn named(&mut self, from: &mut ByteReader<'d>) -> Read<'py> {
+    fn named(&mut self, from: &mut ByteReader<'d>) -> ReadResult<'py> {
         let name = from.text()?;
         let codec = self.codec(intern!(self.py, "codec_named"), name)?;
         let codec = codec.ok_or_else(|| unregistered(name))?;
@@ -115,7 +115,7 @@ impl<'a, 'py, 'd> ObjectDecoder<'a, 'py, 'd> {
         unpacked.map_err(|error| misfit(self.py, name, &error))
     }
 
-    fn pickled(&mut self, from: &mut ByteReader<'d>) -> Read<'py> {
+    fn pickled(&mut self, from: &mut ByteReader<'d>) -> ReadResult<'py> {
         let codec = self.codec(intern!(self.py, "codec_numbered"), kind::PICKLE)?;
         let codec = codec.ok_or_else(unopened)?;
         let parts = self.value(from)?;
@@ -123,7 +123,7 @@ impl<'a, 'py, 'd> ObjectDecoder<'a, 'py, 'd> {
         unpacked.map_err(|error| misfit(self.py, "pickle", &error))
     }
 
-    fn numbered(&mut self, from: &mut ByteReader<'d>, kind: i8) -> Read<'py> {
+    fn numbered(&mut self, from: &mut ByteReader<'d>, kind: i8) -> ReadResult<'py> {
         let codec = self.codec(intern!(self.py, "codec_numbered"), kind)?;
         let unknown = || corrupt(&format!("a value of an unknown kind: {kind}"));
         let codec = codec.ok_or_else(unknown)?;
@@ -156,7 +156,7 @@ impl<'a, 'py, 'd> ObjectDecoder<'a, 'py, 'd> {
         })
     }
 
-    fn dict(&mut self, from: &ByteReader<'d>, bytes: &'d [u8]) -> Read<'py> {
+    fn dict(&mut self, from: &ByteReader<'d>, bytes: &'d [u8]) -> ReadResult<'py> {
         let dict = PyDict::new(self.py);
         from.inside(bytes, |inside| {
             while !inside.is_at_end() {
@@ -170,7 +170,7 @@ impl<'a, 'py, 'd> ObjectDecoder<'a, 'py, 'd> {
     }
 
     /// What Python made of bytes, unless they say what cannot be: a list as a key, say.
-    fn built<T>(&self, made: PyResult<Bound<'py, T>>) -> Read<'py> {
+    fn built<T>(&self, made: PyResult<Bound<'py, T>>) -> ReadResult<'py> {
         made.map(Bound::into_any).map_err(|error| refused(self.py, &error))
     }
 }
@@ -180,7 +180,7 @@ fn refused(py: Python<'_>, error: &PyErr) -> Fault {
     corrupt(&format!("a value that cannot be: {}: {value}", type_name(value)))
 }
 
-fn integer<'py, T>(py: Python<'py>, number: T) -> Read<'py>
+fn integer<'py, T>(py: Python<'py>, number: T) -> ReadResult<'py>
 where
     T: IntoPyObject<'py, Target = PyInt, Output = Bound<'py, PyInt>>,
 {

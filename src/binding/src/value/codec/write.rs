@@ -15,7 +15,7 @@ use super::value_fault::{ValueFault, type_name};
 /// No store takes more in one piece.
 pub(super) const MOST: usize = 1_000_000_000;
 
-type Written = Result<(), ValueFault>;
+type WriteResult = Result<(), ValueFault>;
 type Pairs<'py> = SmallVec<[(Bound<'py, PyAny>, Bound<'py, PyAny>); 8]>;
 
 /// One value on its way into a [`ByteWriter`].
@@ -32,7 +32,7 @@ impl<'a, 'py> ObjectEncoder<'a, 'py> {
 
     /// Writes an object by its exact type: an instance of a subclass would come
     /// back as something else. The types are in the order of how common they are.
-    pub(super) fn value(&mut self, value: &Bound<'_, PyAny>) -> Written {
+    pub(super) fn value(&mut self, value: &Bound<'_, PyAny>) -> WriteResult {
         if let Some(text) = exact::<PyString>(value) {
             self.text(text)
         } else if let Some(dict) = exact::<PyDict>(value) {
@@ -55,7 +55,7 @@ impl<'a, 'py> ObjectEncoder<'a, 'py> {
         }
     }
 
-    fn rarer(&mut self, value: &Bound<'_, PyAny>) -> Written {
+    fn rarer(&mut self, value: &Bound<'_, PyAny>) -> WriteResult {
         if let Some(tuple) = exact::<PyTuple>(value) {
             self.deeper(|to| to.items(kind::TUPLE, tuple.iter()))
         } else if let Some(bytes) = exact::<PyBytes>(value) {
@@ -72,7 +72,7 @@ impl<'a, 'py> ObjectEncoder<'a, 'py> {
     }
 
     /// An object of a type that the registry knows.
-    fn formed(&mut self, value: &Bound<'_, PyAny>) -> Written {
+    fn formed(&mut self, value: &Bound<'_, PyAny>) -> WriteResult {
         let py = value.py();
         let raised = |error: PyErr| ValueFault::raised(py, &error);
         let codec_of = intern!(py, "codec_of");
@@ -91,7 +91,7 @@ impl<'a, 'py> ObjectEncoder<'a, 'py> {
         Ok(())
     }
 
-    fn text(&mut self, text: &Bound<'_, PyString>) -> Written {
+    fn text(&mut self, text: &Bound<'_, PyString>) -> WriteResult {
         if let Ok(text) = text.to_str() {
             self.fits(text.len())?;
             self.out.text(text);
@@ -103,7 +103,7 @@ impl<'a, 'py> ObjectEncoder<'a, 'py> {
         self.bytes_of(kind::SURROGATES, &bytes)
     }
 
-    fn integer(&mut self, number: &Bound<'_, PyInt>) -> Written {
+    fn integer(&mut self, number: &Bound<'_, PyInt>) -> WriteResult {
         if let Ok(number) = number.extract::<i64>() {
             self.out.signed(number);
             return Ok(());
@@ -115,14 +115,14 @@ impl<'a, 'py> ObjectEncoder<'a, 'py> {
         )
     }
 
-    fn bytes_of(&mut self, kind: i8, bytes: &Bound<'_, PyAny>) -> Written {
+    fn bytes_of(&mut self, kind: i8, bytes: &Bound<'_, PyAny>) -> WriteResult {
         let bytes = bytes.cast::<PyBytes>().map_err(|_| ValueFault::type_of(bytes))?;
         self.fits(bytes.as_bytes().len())?;
         self.out.extension(kind, bytes.as_bytes());
         Ok(())
     }
 
-    fn list(&mut self, list: &Bound<'_, PyList>) -> Written {
+    fn list(&mut self, list: &Bound<'_, PyList>) -> WriteResult {
         let length = list.len();
         self.out.array(length);
         for index in 0..length {
@@ -132,7 +132,7 @@ impl<'a, 'py> ObjectEncoder<'a, 'py> {
         if list.len() == length { Ok(()) } else { Err(changed()) }
     }
 
-    fn dict(&mut self, dict: &Bound<'_, PyDict>) -> Written {
+    fn dict(&mut self, dict: &Bound<'_, PyDict>) -> WriteResult {
         // A copy: writing a value may let another thread change the dict, which
         // iterating would not survive.
         let pairs: Pairs<'_> = dict.iter().collect();
@@ -146,12 +146,12 @@ impl<'a, 'py> ObjectEncoder<'a, 'py> {
         Ok(())
     }
 
-    fn pair(&mut self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Written {
+    fn pair(&mut self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> WriteResult {
         self.value(key).map_err(ValueFault::in_key)?;
         self.value(value).map_err(|problem| problem.in_value_of(key))
     }
 
-    fn set(&mut self, kind: i8, set: &Bound<'_, PyAny>) -> Written {
+    fn set(&mut self, kind: i8, set: &Bound<'_, PyAny>) -> WriteResult {
         // A copy, for the reason that a dict is copied.
         let items = set.try_iter().and_then(Iterator::collect::<PyResult<Vec<_>>>);
         let items = items.map_err(|error| ValueFault::raised(set.py(), &error))?;
@@ -174,7 +174,11 @@ impl<'a, 'py> ObjectEncoder<'a, 'py> {
         Ok(())
     }
 
-    fn items<'v>(&mut self, kind: i8, items: impl Iterator<Item = Bound<'v, PyAny>>) -> Written {
+    fn items<'v>(
+        &mut self,
+        kind: i8,
+        items: impl Iterator<Item = Bound<'v, PyAny>>,
+    ) -> WriteResult {
         let open = self.out.open(kind);
         for (index, item) in items.enumerate() {
             self.value(&item).map_err(|problem| problem.in_item(index))?;
@@ -184,7 +188,7 @@ impl<'a, 'py> ObjectEncoder<'a, 'py> {
     }
 
     /// Goes as deep as the reader will: also the end of a list inside itself.
-    fn deeper(&mut self, write: impl FnOnce(&mut Self) -> Written) -> Written {
+    fn deeper(&mut self, write: impl FnOnce(&mut Self) -> WriteResult) -> WriteResult {
         if self.depth >= ByteReader::DEPTH {
             return Err(ValueFault::new(format!(
                 "containers inside one another, more levels than: {}",
@@ -199,7 +203,7 @@ impl<'a, 'py> ObjectEncoder<'a, 'py> {
     }
 
     /// Also the end of few containers that hold one another many times over.
-    fn fits(&self, more: usize) -> Written {
+    fn fits(&self, more: usize) -> WriteResult {
         if self.out.size().saturating_add(more) <= MOST {
             return Ok(());
         }

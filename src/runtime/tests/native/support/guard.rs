@@ -29,7 +29,7 @@ impl Alive {
     }
 
     /// Lets others run until so many have begun.
-    pub(crate) async fn until_begun(&self, count: usize) {
+    pub(crate) async fn until_started(&self, count: usize) {
         while self.started() < count {
             tokio::task::yield_now().await;
         }

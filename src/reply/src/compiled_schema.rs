@@ -8,7 +8,7 @@ use antiphon_core::{Fault, Schema};
 use serde_json::Value as Json;
 
 use crate::cascade;
-use crate::coerce::{Coerced, coerce};
+use crate::coerce::{CoercedValue, coerce};
 use crate::defaults::{fill, has_defaults};
 use crate::depth::{self, measure};
 use crate::passage::passages;
@@ -84,7 +84,7 @@ impl CompiledSchema {
 
     /// Coerces and completes a value that was read, at most
     /// [`depth::LIMIT`] levels deep.
-    pub(crate) fn fit(&self, value: Json) -> Result<Coerced, Vec<Violation>> {
+    pub(crate) fn fit(&self, value: Json) -> Result<CoercedValue, Vec<Violation>> {
         let rules = &self.inner.rules;
         let (value, coerced) = if rules.fits(&value) {
             (value, Vec::new())

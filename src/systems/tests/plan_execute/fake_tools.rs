@@ -1,4 +1,4 @@
-//! The stage: native tools without their work, and plans.
+//! What the tests share: native tools without their work, and plans.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

@@ -51,16 +51,16 @@ impl Role for CallableRole {
         let called = apart(move |py| {
             let own = user_context.clone();
             let context = Context::of_role(RoleAttempt { cx, user_context: own, on_cancel });
-            let played = || {
+            let call = || {
                 let brief = pythonize::pythonize(py, &brief)?;
                 let returned = callable.bind(py).call1((brief, context))?;
                 crate::value::json::read(&returned)
             };
-            played().map_err(|error| failure(py, error, &retries, user_context.as_deref()))
+            call().map_err(|error| failure(py, error, &retries, user_context.as_deref()))
         });
-        let played = called.await;
+        let outcome = called.await;
         drop_guard.disarm();
-        played.unwrap_or_else(|lost| Err(lost.into()))
+        outcome.unwrap_or_else(|lost| Err(lost.into()))
     }
 }
 
