@@ -66,3 +66,11 @@ const fn civil(days: u64) -> (u64, u64, u64) {
     let year = year_of_era + era * 400;
     (if month <= 2 { year + 1 } else { year }, month, day)
 }
+
+/// The earlier of two instants that may not be set.
+pub(crate) fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}

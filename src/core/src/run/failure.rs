@@ -2,7 +2,6 @@
 
 use super::frame::{Frame, TaskRecord, TaskStatus};
 use super::machine::Run;
-use super::scope::earlier;
 use super::termination::{CancelMode, Termination};
 use crate::budget::{Budget, BudgetDimension, exhausted, spent_dimension};
 use crate::channel::Write;
@@ -12,6 +11,7 @@ use crate::fault::{Category, Fault, FaultRecord};
 use crate::graph::{NodeId, OnError};
 use crate::retry::RetryPolicy;
 use crate::task::{Failure, RetryVerdict};
+use crate::time::earlier;
 use crate::value::Value;
 
 impl From<Fault> for Failure {

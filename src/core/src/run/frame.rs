@@ -15,12 +15,11 @@ use crate::graph::{Graph, NodeId, NodePolicy};
 use crate::seed::Seed;
 use crate::state::State;
 use crate::task::TaskInput;
-use crate::time::Time;
+use crate::time::{Time, earlier};
 use crate::value::Value;
 
 use super::call_tracker::CallTracker;
 use super::frontier::{Frontier, ResolvedRoute};
-use super::scope::earlier;
 use super::write_claims::WriteClaims;
 
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use super::agent::AgentScope;
 use super::breakpoints::Breakpoints;
 use super::frame::{Frame, TaskRecord, TaskStatus};
 use super::machine::Run;
-use super::scope::{Scope, ScopeBody, Scopes, earlier};
+use super::scope::{Scope, ScopeBody, Scopes};
 use crate::budget::{Budget, BudgetDimension, Limits};
 use crate::channel::Write;
 use crate::command::Update;
@@ -14,7 +14,7 @@ use crate::effect::{Effect, Ending};
 use crate::event::{EventKind, Level};
 use crate::graph::{Graph, NodeWork};
 use crate::task::{Task, TaskId, TaskInput, TaskWork};
-use crate::time::Time;
+use crate::time::{Time, earlier};
 use crate::value::Value;
 
 impl<V: Value> Run<V> {

@@ -19,7 +19,7 @@ use crate::graph::Graph;
 use crate::seed::Seed;
 use crate::state::State;
 use crate::task::TaskId;
-use crate::time::Time;
+use crate::time::{Time, earlier};
 use crate::value::Value;
 
 /// The scope and the slot of a task.
@@ -383,12 +383,4 @@ impl<V: Value> Scopes<V> {
 /// A span id: 16 hexadecimal digits.
 pub(super) fn span(seed: Seed) -> String {
     format!("{:016x}", seed.child(0).number())
-}
-
-/// The earlier of two instants that may not be set.
-pub(super) fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    }
 }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use super::frame::{Frame, IdleWatch, TaskRecord, TaskStatus};
 use super::machine::Run;
-use super::scope::{Scope, Scopes, earlier};
+use super::scope::{Scope, Scopes};
 use super::termination::{CancelMode, Termination};
 use crate::budget::{BudgetDimension, exhausted, spent_dimension};
 use crate::fault::{Fault, FaultCode};
 use crate::graph::{Heartbeat, Node};
 use crate::task::TaskId;
-use crate::time::Time;
+use crate::time::{Time, earlier};
 use crate::value::Value;
 
 impl<V: Value> Run<V> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::super::frame::{TaskRecord, TaskStatus};
 use super::super::machine::Run;
-use super::super::scope::{ScopeBody, Scopes, earlier};
+use super::super::scope::{ScopeBody, Scopes};
 use super::state::{AgentCall, CallKind, misplaced};
 use crate::agent::{AgentStep, CallAction, Conversation};
 use crate::approval::refusal;
@@ -18,6 +18,7 @@ use crate::message::ToolCall;
 use crate::model::ModelReply;
 use crate::seed::KeySeed;
 use crate::task::{Task, TaskId, TaskInput, TaskOutcome, TaskWork};
+use crate::time::earlier;
 use crate::tool::{ToolOutcome, settle, timed_out};
 use crate::value::Value;
 
