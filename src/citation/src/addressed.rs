@@ -50,18 +50,17 @@ const TO: &str = "to for an für pour aux para a";
 /// What may stand between the label and the name.
 const ALL: &str = "all any the every each other alle die jedes les los las todos";
 /// What a model is told to do.
-const ORDERS: &str = "write say state ignore disregard forget do don't don’t please answer reply respond tell \
-    include output print add mention recommend report claim never always you stop search send call \
-    visit click repeat reveal rate give schreibe schreib schreiben antworte sage écris écrivez escribe";
+const ORDERS: &str = "write ignore disregard forget do don't don’t please reply respond output recommend \
+    never always you schreibe schreib schreiben antworte écris écrivez escribe";
 /// What is done to earlier orders.
 const OVERRIDES: &str = "ignore disregard forget override bypass ignoriere ignorieren ignorier vergiss vergesst \
     ignorez oubliez ignora ignoren olvida";
 const EARLIER: &str = "previous prior above earlier preceding foregoing your vorherigen bisherigen vorigen obigen \
     deine précédentes antérieures vos anteriores previas tus";
-const RULES: &str = "instruction instructions prompt prompts rule rules direction directions guideline guidelines \
-    command commands anweisung anweisungen vorgaben regeln consignes instrucciones reglas";
+const RULES: &str =
+    "instruction instructions prompt prompts anweisung anweisungen consignes instrucciones";
 /// What nobody is to be told.
-const SECRETS: &str = "note instruction instructions message prompt hinweis anweisung";
+const SECRETS: &str = "note instruction instructions prompt hinweis anweisung";
 /// What every order has a part of: a text without all of these needs no closer look.
 const CUES: [&str; 24] = [
     "language model",
@@ -89,8 +88,6 @@ const CUES: [&str; 24] = [
     "don’t",
     "never",
 ];
-/// How many words after a name an order may begin, and a relative clause may take.
-const REACH: usize = 6;
 
 /// Whether a sentence addresses language models.
 ///
@@ -151,13 +148,11 @@ impl AddressReader {
         Some(at + name.split(' ').count())
     }
 
-    /// Whether a mark stands right before a place: `:`, `,`, a dash, or the end of the text.
+    /// Whether a mark stands right before a place.
     fn is_marked(&self, at: usize, marks: &[char]) -> bool {
-        at >= self.words.len()
-            || at
-                .checked_sub(1)
-                .and_then(|last| self.words.get(last))
-                .is_some_and(|last| last.after.trim_start().starts_with(marks))
+        at.checked_sub(1)
+            .and_then(|last| self.words.get(last))
+            .is_some_and(|last| last.after.trim_start().starts_with(marks))
     }
 
     /// Whether a clause begins with a word: nothing before it but a mark, and no quotation.
@@ -176,12 +171,12 @@ impl AddressReader {
 
     /// `Instruction to all language models:`.
     fn is_labelled(&self, at: usize) -> bool {
-        if !self.is(at, LABELS) || !self.is(at + 1, TO) {
+        if !self.is(at, LABELS) || !self.is(at + 1, TO) || !self.begins(at) {
             return false;
         }
         let name = (at + 2..at + 5).find(|place| !self.is(*place, ALL));
-        let Some(end) = name.and_then(|place| self.name(place)) else { return false };
-        (end..=end + REACH).any(|place| self.is_marked(place, &[':', '–', '—', '-', '!']))
+        let end = name.and_then(|place| self.name(place));
+        end.is_some_and(|end| self.is_marked(end, &[':', '–', '—', '!']))
     }
 
     /// `AI assistants, write …`, `Dear language model: you …`.
@@ -193,7 +188,7 @@ impl AddressReader {
         end.filter(is_named).is_some_and(|end| self.is(end, ORDERS) || self.is(end + 1, ORDERS))
     }
 
-    /// `If you are an AI assistant`, `as a language model, you`.
+    /// `If you are an AI assistant, …`, `as a language model, you`.
     fn is_supposed(&self, at: usize) -> bool {
         let article = |at: usize| at + usize::from(self.is(at, "a an the ein eine un une"));
         let now = |at: usize| at + usize::from(self.is(at, "now jetzt"));
@@ -201,42 +196,35 @@ impl AddressReader {
         if self.is(at, "you") && self.is(at + 1, "are")
             || self.is(at, "du") && self.is(at + 1, "bist")
         {
-            return named(at + 2).is_some();
+            return named(at + 2).is_some_and(|end| self.is_marked(end, &[',', ':', '.', '!']));
         }
         if self.is(at, "you're you’re") {
-            return named(at + 1).is_some();
+            return named(at + 1).is_some_and(|end| self.is_marked(end, &[',', ':', '.', '!']));
         }
         let end = self.name(article(at + 1)).filter(|_| self.is(at, "as als"));
         end.is_some_and(|end| self.is(end, "you your du"))
     }
 
-    /// `Language models reading this page`, `any AI assistant that must ignore`.
+    /// `Language models reading this page`.
     fn is_reader(&self, at: usize) -> bool {
         let Some(end) = self.name(at) else { return false };
         let end = end + usize::from(self.is(end, "that which who"));
         let reads = "reading read reads processing processes summarising summarizing summarise summarize \
                      analysing analyzing parsing";
-        let this = self.is(end, reads) && self.is(end + 1, "this");
-        let end = end + usize::from(self.is(end, "must should shall"));
-        let says = "write say state answer report claim reply respond";
-        let is_told = self.is(end - 1, "must should shall")
-            && (self.is(end, "ignore disregard") || self.is(end, says) && self.is(end + 1, "that"));
-        this || is_told
+        self.is(end, reads) && self.is(end + 1, "this")
     }
 
-    /// `Ignore all previous instructions`, `do not mention this note`, `new instructions:`.
+    /// `Ignore all previous instructions`, `do not mention this note`.
     fn is_override(&self, at: usize) -> bool {
         if !self.begins(at) {
             return false;
         }
-        let near = |list: &str| (at + 1..=at + REACH).find(|place| self.is(*place, list));
         if self.is(at, OVERRIDES) {
-            let earlier = near(EARLIER).is_some();
-            return earlier && near(RULES).is_some();
-        }
-        let system = |at: usize| self.is(at, "system") && self.is(at + 1, "prompt prompts");
-        if self.is(at, "reveal print output repeat show display leak send") {
-            return (at + 1..=at + REACH).any(system);
+            let is_earlier = |place: usize| self.is(place, EARLIER) && self.is(place + 1, RULES);
+            let is_later = |place: usize| {
+                self.is(place, "consignes instrucciones") && self.is(place + 1, EARLIER)
+            };
+            return (at + 1..=at + 3).any(|place| is_earlier(place) || is_later(place));
         }
         let denies = self.is(at, "do") && self.is(at + 1, "not");
         if denies || self.is(at, "don't don’t never") {
@@ -246,9 +234,7 @@ impl AddressReader {
             let is_secret = self.is(verb, "mention reveal disclose");
             return is_secret && this.is_some_and(|this| self.is(this + 1, SECRETS));
         }
-        let heads = self.is(at, "new") && self.is(at + 1, "instruction instructions")
-            || self.is(at, "system") && self.is(at + 1, "override prompt instruction");
-        at == 0 && heads && self.is_marked(2, &[':'])
+        at == 0 && self.is(0, "system") && self.is(1, "override") && self.is_marked(2, &[':'])
     }
 }
 
@@ -314,12 +300,10 @@ impl InstructionFilter {
         Self::of(sources.iter().flat_map(|it| [it.text.as_str(), &it.snippet, &it.title]))
     }
 
-    /// Whether a sentence addresses models, or repeats what a page says to them alone.
+    /// Whether a sentence repeats what a page says to models alone. One that no page has is the
+    /// writer's own, such as an example of a prompt that was asked for.
     pub fn has(&self, sentence: &str) -> bool {
         const SHORTEST: usize = 3;
-        if addresses_models(sentence) {
-            return true;
-        }
         let own = plain(sentence);
         let stands = |texts: &[String]| texts.iter().any(|text| text.contains(&own));
         let is_long = own.split_whitespace().nth(SHORTEST - 1).is_some();

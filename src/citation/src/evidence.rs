@@ -342,13 +342,12 @@ fn fitted(text: &str, span: TextSpan) -> TextSpan {
 
 /// The passage at a span of a page, if it is of a good length.
 fn passage(index: usize, source: &CitedSource, span: TextSpan) -> Option<Evidence> {
-    let span = without_headings(&source.text, span);
+    let span = widened(&source.text, without_headings(&source.text, span));
     let span = fitted(&source.text, span.trimmed(&source.text)).trimmed(&source.text);
     let quote = span.of(&source.text)?;
     let is_numeric = !quantities(quote).is_empty();
     let length = quote.chars().count();
-    let is_telling = || length > 0 && tells(&source.text, span, is_numeric);
-    let fits = LENGTH.contains(&length) || length < *LENGTH.start() && is_telling();
+    let fits = LENGTH.contains(&length) || length > 0 && is_sentence(&source.text, span);
     fits.then(|| Evidence {
         source: index,
         quote: quote.to_owned(),
@@ -381,21 +380,37 @@ fn without_headings(text: &str, span: TextSpan) -> TextSpan {
     span
 }
 
-/// Whether a short passage is evidence: a sentence of its page, or words that stand there once, with
-/// a number or several words. Headings state nothing.
-fn tells(text: &str, span: TextSpan, is_numeric: bool) -> bool {
+/// A short passage as the whole sentence of its page, which says what it is about. Words that stand
+/// there more than once, and a few without a number, do not tell which.
+fn widened(text: &str, span: TextSpan) -> TextSpan {
+    let span = span.trimmed(text);
+    let quote = span.of(text).unwrap_or_default();
+    let says = !quantities(quote).is_empty() || words(quote).len() >= SEVERAL;
+    if quote.chars().count() >= *LENGTH.start() || !says || text.match_indices(quote).count() > 1 {
+        return span;
+    }
+    let line = line_of(text, span);
+    let around = sentences(line.of(text).unwrap_or_default());
+    let whole =
+        around.into_iter().map(|it| TextSpan::new(line.start + it.start, line.start + it.end));
+    whole.into_iter().find(|it| it.start <= span.start && span.end <= it.end).unwrap_or(span)
+}
+
+/// Whether a passage is a sentence of its page. Headings state nothing.
+fn is_sentence(text: &str, span: TextSpan) -> bool {
+    let line = line_of(text, span);
+    let whole = line.of(text).unwrap_or_default();
+    let own = TextSpan::new(span.start - line.start, span.end - line.start);
+    let ends = span.of(text).is_some_and(|quote| quote.ends_with(STOPS));
+    ends && !whole.trim_start().starts_with('#') && sentences(whole).contains(&own)
+}
+
+/// The line in which a passage begins, up to where it ends.
+fn line_of(text: &str, span: TextSpan) -> TextSpan {
     let start = text.get(..span.start).and_then(|it| it.rfind('\n')).map_or(0, |it| it + 1);
     let rest = text.get(span.end..).unwrap_or_default();
     let end = rest.find('\n').map_or(text.len(), |it| span.end + it);
-    let (line, quote) = (TextSpan::new(start, end).of(text), span.of(text).unwrap_or_default());
-    let line = line.unwrap_or_default();
-    if line.trim_start().starts_with('#') {
-        return false;
-    }
-    let own = TextSpan::new(span.start - start, span.end - start);
-    let is_sentence = quote.ends_with(STOPS) && sentences(line).contains(&own);
-    let says = is_numeric || words(quote).len() >= SEVERAL;
-    is_sentence || says && text.match_indices(quote).nth(1).is_none()
+    TextSpan::new(start, end)
 }
 
 fn heading_before(text: &str, at: usize) -> Option<String> {

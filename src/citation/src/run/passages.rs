@@ -1,6 +1,7 @@
 //! What may stand in a report at all, and the report of passages in the place of one that no model
 //! has written.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,8 @@ const LISTED: usize = 12;
 const WORDS: usize = 4;
 /// Such sentences of a report that only repeats pages, at least, and their share of all.
 const REPEATED: (usize, f64) = (5, 0.7);
+/// Pages that were not asked about from which it has them, at least.
+const IDLE_PAGES: usize = 2;
 
 /// Why a list of passages stands in the place of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,15 +88,20 @@ impl CitationRun {
         made
     }
 
-    /// Whether a report only repeats sentences of pages, most of which do not bear on the question:
-    /// a small model has copied what it was shown.
+    /// Whether a report only repeats sentences of several pages, most of which do not bear on the
+    /// question by their titles either: a small model has copied what it was shown. Where no
+    /// passage bears on it, as in another language, nothing can be said.
     pub(super) fn repeats_pages(&self, report: &ComposedText) -> bool {
-        let pages = self.input.sources.iter().flat_map(|it| [it.text.as_str(), &it.snippet]);
-        let notes = self.input.observations.iter().map(String::as_str);
-        let known: Vec<String> = pages.chain(notes).map(plain).collect();
+        let pages = self.input.sources.iter().map(|it| {
+            let own = [it.text.as_str(), &it.snippet].map(plain);
+            (own, it.title.as_str())
+        });
+        let notes = self.input.observations.iter().map(|it| ([plain(it), String::new()], ""));
+        let known: Vec<([String; 2], &str)> = pages.chain(notes).collect();
         let titles: Vec<String> = self.input.sources.iter().map(|it| plain(&it.title)).collect();
         let topics = self.topic_words();
         let (mut all, mut repeated, mut idle) = (0_usize, 0_usize, 0_usize);
+        let mut idle_pages = BTreeSet::new();
         for sentence in statements(&report.text).into_iter().filter_map(|it| it.of(&report.text)) {
             let sentence = bare(sentence, &|_| true);
             if words(&sentence).len() < WORDS {
@@ -101,14 +109,22 @@ impl CitationRun {
             }
             all += 1;
             let own = untitled(plain(&sentence), &titles);
-            if known.iter().any(|text| text.contains(&own)) {
-                repeated += 1;
-                idle += usize::from(!topics.bear_on(&sentence, ""));
+            let stands =
+                |(texts, _): &([String; 2], &str)| texts.iter().any(|it| it.contains(&own));
+            let Some(page) = known.iter().position(stands) else { continue };
+            repeated += 1;
+            let title = known.get(page).map_or("", |(_, title)| title);
+            if !topics.bear_on(&sentence, title) && !topics.bear_on(title, "") {
+                idle += 1;
+                idle_pages.insert(page);
             }
         }
         #[expect(clippy::cast_precision_loss, reason = "a report has few sentences")]
         let share = repeated as f64 / all.max(1) as f64;
-        repeated >= REPEATED.0 && share >= REPEATED.1 && idle * 2 > repeated
+        let is_copied = repeated >= REPEATED.0 && share >= REPEATED.1;
+        let is_idle = idle * 2 > repeated && idle_pages.len() >= IDLE_PAGES;
+        let bears = |one: &Evidence| topics.bear_on(&one.quote, &self.heading_of(one));
+        is_copied && is_idle && self.evidence.iter().any(bears)
     }
 
     pub(super) fn topic_words(&self) -> TopicWords {

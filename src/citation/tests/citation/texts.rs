@@ -235,29 +235,32 @@ fn snippets_are_evidence_where_no_page_could_be_fetched() {
 }
 
 #[test]
-fn a_short_quotation_is_evidence_if_it_is_a_sentence_or_stands_there_once() {
+fn a_short_quotation_is_evidence_as_the_sentence_that_it_stands_in() {
     let text = "# Notice periods in Europe\nIn Germany the notice period is 4 weeks. In France it is 3 months. \
                 It was agreed. Sales: 12 tonnes a year. Prices rose, they say; prices rose, he says. \
                 Never. The rest is unknown.";
     for (quote, kept) in [
-        ("In France it is 3 months.", true),
-        ("It was agreed.", true),
-        ("Never.", true),
-        ("12 tonnes", true),
-        ("France it is", true),
-        ("rose, they say", true),
-        ("prices rose", false),
-        ("Sales", false),
-        ("months", false),
-        ("periods in Europe", false),
-        ("# Notice periods in Europe", false),
-        ("In Spain it is 15 days.", false),
+        ("In France it is 3 months.", Some("In France it is 3 months.")),
+        ("It was agreed.", Some("It was agreed.")),
+        ("Never.", Some("Never.")),
+        ("12 tonnes", Some("Sales: 12 tonnes a year.")),
+        ("France it is", Some("In France it is 3 months.")),
+        ("rose, they say", Some("Prices rose, they say; prices rose, he says.")),
+        ("prices rose", None),
+        ("Sales", None),
+        ("months", None),
+        ("periods in Europe", None),
+        ("# Notice periods in Europe", None),
+        ("In Spain it is 15 days.", None),
     ] {
         let scene = Scene::new(&[text]).settings(|it| it.extracts_with_model = true);
         let spans = json!({"spans": [{"quote": quote, "relevance": 1}]});
         let run = scene.answers(move |_| spans.clone()).run();
         let quotes: Vec<_> = run.result.evidence.iter().map(|it| it.quote.as_str()).collect();
-        assert_eq!(quotes.contains(&quote), kept, "{quote}: {quotes:?}");
+        match kept {
+            Some(kept) => assert!(quotes.contains(&kept), "{quote}: {quotes:?}"),
+            None => assert!(!quotes.contains(&quote), "{quote}: {quotes:?}"),
+        }
     }
 }
 
