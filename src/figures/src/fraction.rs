@@ -22,7 +22,7 @@ const PARTS: [(&str, u32); 12] = [
     ("hundredth", 100),
 ];
 /// Names that are the same for one part and for several.
-const FOREIGN_PARTS: [(&str, u32); 12] = [
+const FOREIGN_PARTS: [(&str, u32); 9] = [
     ("drittel", 3),
     ("viertel", 4),
     ("fünftel", 5),
@@ -31,9 +31,6 @@ const FOREIGN_PARTS: [(&str, u32); 12] = [
     ("achtel", 8),
     ("neuntel", 9),
     ("zehntel", 10),
-    ("tiers", 3),
-    ("quart", 4),
-    ("quarts", 4),
     ("tercios", 3),
 ];
 const SIGNS: [(char, u32, u32); 15] = [
