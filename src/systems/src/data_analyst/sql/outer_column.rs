@@ -5,7 +5,7 @@ use super::known_names::{KnownTable, defined_names};
 use super::query_token::{QueryToken, tokens};
 
 /// What stands in the place of a column and is none.
-const OTHERS: [&str; 16] = [
+const OTHERS: [&str; 21] = [
     "null",
     "true",
     "false",
@@ -22,6 +22,11 @@ const OTHERS: [&str; 16] = [
     "oid",
     "ctid",
     "all",
+    "rank",
+    "xmin",
+    "xmax",
+    "cmin",
+    "tableoid",
 ];
 
 /// What to tell a model whose query has such a column, and what to write instead. Only queries of
@@ -45,11 +50,18 @@ pub fn outer_column(query: &str, tables: &[KnownTable]) -> Option<(String, Strin
     let defined = defined_names(query);
     let starts = tokens.iter().enumerate().filter(|(_, token)| token.text == "(");
     starts.into_iter().find_map(|(place, _)| {
+        // What `EXISTS` selects does not matter.
+        if place.checked_sub(1).and_then(|it| tokens.get(it)).is_some_and(|it| it.is_word("exists"))
+        {
+            return None;
+        }
         let ReadColumn { column, table, alias } = read_column(tokens.get(place + 1..)?)?;
         let is_it = |known: &&KnownTable| {
             known.name.rsplit('.').next().is_some_and(|own| own.eq_ignore_ascii_case(table))
         };
-        let known = tables.iter().find(is_it).filter(|known| known.is_whole)?;
+        // Tables of one name in two schemas may have different columns.
+        let mut named = tables.iter().filter(is_it);
+        let known = named.next().filter(|known| known.is_whole && named.next().is_none())?;
         // A row as a whole, and a query with the name of a table.
         let is_row = [table, alias].iter().any(|name| name.eq_ignore_ascii_case(column));
         let is_defined = defined.contains(&table.to_lowercase());
