@@ -721,3 +721,22 @@ def test_a_tool_that_ends_the_program_tells_the_model_nothing(kind: type[BaseExc
     model = scripted([{"tool_calls": [{"name": "leave", "arguments": {}}]}, "I left."])
     with pytest.raises(kind, match="fatal"):
         Agent(model, tools=[leave]).run("Leave.")
+
+
+def test_a_tool_that_awaited_something_cancelled_is_told_to_the_model() -> None:
+    @tool
+    async def look() -> str:
+        """Look."""
+        raise asyncio.CancelledError
+
+    model = scripted([{"tool_calls": [{"name": "look", "arguments": {}}]}, "It did not work."])
+    assert Agent(model, tools=[look]).run("Look.").answer == "It did not work."
+
+
+def test_a_failing_model_is_not_called_a_late_failure(caplog: pytest.LogCaptureFixture) -> None:
+    def fails(_: Any) -> str:
+        raise ValueError("no model today")
+
+    with pytest.raises(ValueError, match="no model today"):
+        Agent(fails).run("q")
+    assert "after it was cancelled" not in caplog.text

@@ -9,7 +9,7 @@ use antiphon_core::task::{Failure, Task, TaskId, TaskOutcome};
 use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::Clock;
 use antiphon_stores::process;
-use pyo3::exceptions::{PyBaseExceptionGroup, PyException};
+use pyo3::exceptions::{PyBaseExceptionGroup, PyKeyboardInterrupt, PySystemExit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -292,7 +292,7 @@ impl RunState {
             }
             Answer::Raised(error)
                 if kind == Some(AgentCallKind::Tool)
-                    && error.is_instance_of::<PyException>(py)
+                    && !ends_program(&error, py)
                     && question_of(&error, py).is_none() =>
             {
                 agent::tool_failed(py, &error)
@@ -313,7 +313,9 @@ impl RunState {
             Answer::Raised(error) => self.failed(py, &engine, id, error),
         };
         let is_awaited = self.machine.awaits(id);
+        // Calls of an agent are never awaited by themselves.
         if was_raised
+            && kind.is_none()
             && !is_awaited
             && let Some(fault) = lost_failure::of(&outcome)
         {
@@ -408,6 +410,11 @@ impl RunState {
         let checked = storable::check(values, &outcome, engines);
         checked.map(|()| outcome).map_err(|fault| to_exception(py, &fault))
     }
+}
+
+/// Whether an exception is not for a model to read: it is to end the program.
+fn ends_program(error: &PyErr, py: Python<'_>) -> bool {
+    error.is_instance_of::<PySystemExit>(py) || error.is_instance_of::<PyKeyboardInterrupt>(py)
 }
 
 fn failed(failure: Failure) -> TaskOutcome<Object> {
