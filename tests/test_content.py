@@ -115,12 +115,16 @@ def test_a_file_of_text_is_text_for_every_model_and_a_document_stays_a_file() ->
 def test_the_index_of_a_frame_in_a_question_is_sent_if_it_says_something() -> None:
     sales = pd.DataFrame({"region": ["north", "south", "north"], "net": [10, 25, 30]})
     model = models.scripted(["The north."])
-    frames = [sales.groupby("region").net.sum(), sales[sales.net > 10], sales.describe().head(2)]
+    frames = [
+        sales.groupby("region").net.sum(),
+        pd.Series([5, 7], [2019, 2020]),
+        sales.describe().head(2),
+    ]
     Agent(model).run(["Which region sold most?", *frames])
-    grouped, filtered, described = (part["value"] for part in _sent(model)[1:])
+    grouped, yearly, described = (part["value"] for part in _sent(model)[1:])
     assert grouped["columns"] == ["region", "net"]
     assert grouped["rows"] == [["north", 40], ["south", 25]]
-    assert filtered["columns"] == ["region", "net"]
+    assert yearly["rows"] == [[2019, 5], [2020, 7]]
     assert described["rows"][0][0] == "count"
 
 

@@ -248,8 +248,8 @@ def is_picture(value: Any) -> bool:
 def table_text(frame: Any) -> str:
     """Return the size, column names and first rows of a data frame or series as text.
 
-    The cells of a line are separated by `` | ``. An index that says more than a position becomes
-    the first columns.
+    The cells of a line are separated by `` | ``. An index that does more than count the rows
+    becomes the first columns.
     """
     if is_series(frame):
         frame = frame.to_frame()
@@ -265,14 +265,11 @@ def table_text(frame: Any) -> str:
 
 
 def with_index(frame: Any) -> Any:
-    """The frame of pandas with its index as columns, if that says more than a position."""
+    """The frame of pandas with its index as columns, unless that only counts the rows."""
     index = getattr(frame, "index", None)
-    if index is None:
+    if index is None or (type(index).__name__ == "RangeIndex" and index.name is None):
         return frame
-    is_named = any(name is not None for name in index.names)
-    if is_named or index.inferred_type not in {"integer", "empty"}:
-        return frame.reset_index(allow_duplicates=True)
-    return frame
+    return frame.reset_index(allow_duplicates=True)
 
 
 def _table_cell(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, NotRequired, Required, TypedDict, TypeVar
 
 import pydantic
@@ -289,3 +289,16 @@ def test_a_class_that_answers_no_instance_check_takes_any_value() -> None:
 
     State = TypedDict("State", {"strange": Strange}, total=False)  # noqa: UP013
     assert dict(run({"strange": 3}, State))["strange"] == 3
+
+
+@dataclass
+class Filled:
+    """An empty default that an agent fills in."""
+
+    town: Town = field(default_factory=dict)  # type: ignore[assignment]
+    answer: str = ""
+
+
+def test_an_empty_default_may_lack_what_agents_fill_in() -> None:
+    result = Orchestrator([Returns({"answer": "done"})], state=Filled).run("q")
+    assert result.answer == "done"

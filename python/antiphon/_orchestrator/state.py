@@ -151,7 +151,10 @@ class SchemaState:
             first["messages"] = listed(first["messages"])
         try:
             whole = self._fields.coerced(first)
-            self._types.check(whole, whole=True)
+            # An empty dict is a common default of one that agents fill in.
+            open_keys = {key for key in first.keys() - given.keys() if _is_empty_dict(first[key])}
+            checked = {key: value for key, value in whole.items() if key not in open_keys}
+            self._types.check(checked, whole=True)
         except StateError as error:
             raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
         # What a run begins with is a whole value, also where a write is a part of one.
@@ -426,3 +429,7 @@ def _place(steps: Sequence[str | int], key: str) -> str:
     """Where pydantic found something within the value of a key."""
     named = [f"item {step}" if isinstance(step, int) else f"`{step}`" for step in steps]
     return " of ".join([*reversed(named), f"the key `{key}`"])
+
+
+def _is_empty_dict(value: Any) -> bool:
+    return isinstance(value, dict) and not value
