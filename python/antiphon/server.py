@@ -79,7 +79,8 @@ def start(
         timeout: the seconds that a run may take; then it is cancelled. Default: ten minutes.
         grace: the seconds that `RunServer.stop` gives runs to end.
         keep_alive: the seconds of silence after which a stream of events gets a comment; a
-            connection whose client reads nothing for twice as long is reset (on Linux).
+            connection whose client reads next to nothing for ten times as long is reset (on
+            Linux).
 
     Raises:
         ValidationError: it cannot be served (``serve_target``), an option is invalid or a token
@@ -105,7 +106,7 @@ def start(
         hosts=(*_OWN, host, *hosts), token=token, max_body=max_body, keep_alive=keep_alive
     )
     runs = ActiveRuns(max_runs, timeout)
-    listener = listen(host, port, 2 * keep_alive)
+    listener = listen(host, port, 10 * keep_alive)
     return RunServer(application(runner, runs, limits), runs, listener, grace)
 
 
