@@ -102,6 +102,19 @@ pub(super) fn mixed_part(tokens: &[TextToken<'_>], end: usize) -> Option<(f64, u
     is_joined.then_some((value, 3))
 }
 
+/// `1/2` of a unit, as measures have it: its value and where it ends. With other parts, as in
+/// `5/10 km`, two numbers are meant.
+pub(super) fn slashed_part(tokens: &[TextToken<'_>], place: usize) -> Option<(f64, usize)> {
+    const PARTS: [u32; 7] = [2, 3, 4, 8, 16, 32, 64];
+    let reader = FractionReader { tokens };
+    let (over, under) = (reader.digits(place)?, reader.digits(place + 2)?);
+    let is_alone = !reader.is_sign(place + 3, '/')
+        && !place.checked_sub(1).is_some_and(|before| reader.is_sign(before, '/'));
+    let is_part = PARTS.contains(&under) && (1..under).contains(&over);
+    let is_told = reader.is_sign(place + 1, '/') && is_alone && is_part;
+    is_told.then(|| (f64::from(over) / f64::from(under), place + 3))
+}
+
 /// The part that a sign such as `½` at the end of a token stands for, and what stands before it.
 pub(super) fn sign_part<'t>(token: &TextToken<'t>) -> Option<(&'t str, f64)> {
     let TokenKind::Label(text) = token.kind else { return None };

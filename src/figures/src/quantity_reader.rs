@@ -8,7 +8,7 @@ use super::counted::noun;
 use super::date::short_month;
 use super::decimal::Decimal;
 use super::figure::{FigureValue, StatedFigure, figures_of};
-use super::fraction::{FractionFigure, fractions, mixed_part, sign_part};
+use super::fraction::{FractionFigure, fractions, mixed_part, sign_part, slashed_part};
 use super::number::{NumeralReading, readings};
 use super::quantity::{QuantityBound, QuantityKind, StatedQuantity};
 use super::scan::{TextToken, TokenKind};
@@ -155,6 +155,14 @@ impl<'r, 't> QuantityReader<'r, 't> {
         if let Some((part, used)) = mixed_part(self.tokens, end) {
             let reading = mixed(reading.decimal.value() + part)?;
             return Some(self.dressed(place, reading, end + used));
+        }
+        // `1/2 inch`, `2 1/2 cups`.
+        for (whole, at) in [(0.0, place), (reading.decimal.value(), end)] {
+            if let Some((part, end)) = slashed_part(self.tokens, at)
+                && self.unit_after(end).is_some()
+            {
+                return Some(self.dressed(place, mixed(whole + part)?, end));
+            }
         }
         if let Some(year) = self.year(place) {
             return Some(self.placed(place, end, QuantityKind::Year, year));

@@ -195,3 +195,25 @@ proptest! {
         prop_assert!(quantities(&text).iter().all(|it| it.kind != QuantityKind::Percent), "{}", text);
     }
 }
+
+#[test]
+fn a_part_of_a_unit_with_a_slash_is_that_part() {
+    for (claim, known) in [
+        ("0.5 inch thick", "1/2 inch thick"),
+        ("half an inch thick", "1/2 inch thick"),
+        ("1/2 inch thick", "½ inch thick"),
+        ("2.5 miles", "2 1/2 miles"),
+        ("0.75 hours", "3/4 hours"),
+    ] {
+        assert!(follows(claim, known), "{claim}: {known}");
+    }
+    for (claim, known) in
+        [("2 inch thick", "1/2 inch thick"), ("2 miles", "2 1/2 miles"), ("4 hours", "3/4 hours")]
+    {
+        assert!(!follows(claim, known), "{claim}: {known}");
+    }
+    for text in ["5/10 km", "on 1/2/1934", "24/7 hours"] {
+        let found = quantities(text);
+        assert!(found.iter().all(|it| it.value() > 0.9), "{text}: {found:?}");
+    }
+}
