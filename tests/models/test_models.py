@@ -250,11 +250,22 @@ def test_a_function_that_returns_no_reply_is_a_typed_error(reply: Any) -> None:
     assert caught.value.code == "model_reply_malformed"
 
 
+def test_further_fields_of_a_tool_call_do_no_harm() -> None:
+    def calls(request: dict[str, Any]) -> Any:
+        last = request["messages"][-1]
+        if last["role"] == "tool":
+            return last["content"]
+        call = {"type": "function_call", "call_id": "c", "index": 0, "name": "population"}
+        return {"tool_calls": [{**call, "arguments": {"city": "Lyon"}}]}
+
+    assert alone(calls, tools=[population]).answer == str(population("Lyon"))
+
+
 @pytest.mark.parametrize(
     ("calls", "complaint"),
     [
-        ([{"function": {"name": "f", "arguments": "{}"}}], "an unknown field: function"),
-        ([{"name": "f", "args": {}}], "an unknown field: args"),
+        ([{"function": {"name": "f", "arguments": "{}"}}], "a call has `function` in place"),
+        ([{"name": "f", "args": {}}], "a call has `args` in place"),
         ([{"arguments": {}}], "no name: None"),
         ([{"name": "f", "arguments": [1]}], "the arguments of `f` are no dict: list"),
         ([{"name": "f", "arguments": {"a": object()}}], "the arguments of `f` are no JSON"),

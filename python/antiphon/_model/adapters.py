@@ -156,9 +156,9 @@ def read_reply(reply: Any) -> Any:
 def _tool_call(call: Any, place: int) -> dict[str, str]:
     if not isinstance(call, dict):
         raise _no_calls(f"a call is no dict: {type(call).__name__}")
-    for field in call:
-        if field not in _OF_CALL:
-            raise _no_calls(f"a call has an unknown field: {field}")
+    for field in _OTHER_ARGUMENTS:
+        if field in call and "arguments" not in call:
+            raise _no_calls(f"a call has `{field}` in place of `arguments`")
     name, given = call.get("name"), call.get("arguments") or {}
     if not isinstance(name, str) or not name:
         raise _no_calls(f"a call has no name: {name!r}")
@@ -171,7 +171,8 @@ def _tool_call(call: Any, place: int) -> dict[str, str]:
     return {"id": str(call.get("id") or f"call_{place}"), "name": name, "arguments": arguments}
 
 
-_OF_CALL = ("name", "arguments", "id")
+_OTHER_ARGUMENTS = ("function", "args", "input", "parameters")
+"""What calls of other shapes have in place of their arguments, which would be lost."""
 
 
 def _no_calls(complaint: str) -> ModelOutputError:
