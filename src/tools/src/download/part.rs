@@ -103,7 +103,9 @@ impl OpenPart {
     }
 
     /// Leaves what is here for the next transfer; nothing if nothing has come.
-    pub(super) fn leave(self) {
+    pub(super) async fn leave(mut self) {
+        // A write that is under way would keep the lock of the file.
+        let _ = self.file.flush().await;
         if self.length == 0 {
             self.remove();
         }

@@ -116,11 +116,11 @@ impl Downloader {
                 // Something has come, so the rest may come too.
                 Err(AttemptFailure::Broken(_)) if left > 0 && part.length > before => left -= 1,
                 Err(AttemptFailure::Broken(error)) => {
-                    part.leave();
+                    part.leave().await;
                     return Err(error.into());
                 }
                 Err(AttemptFailure::Final(fault)) => {
-                    part.leave();
+                    part.leave().await;
                     return Err(fault);
                 }
                 Err(AttemptFailure::Useless(fault)) => {
