@@ -89,6 +89,24 @@ impl Media {
         Self { mime_type: None, source: MediaSource::Url(url.into()) }
     }
 
+    /// The media type of an image that models see, by its first bytes: what a file is called, or a
+    /// server says of it, need not be true.
+    ///
+    /// ```
+    /// # use antiphon_core::Media;
+    /// assert_eq!(Media::image_type(b"GIF89a"), Some("image/gif"));
+    /// assert_eq!(Media::image_type(b"%PDF-1.7"), None);
+    /// ```
+    pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
+        match bytes {
+            [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some("image/png"),
+            [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+            [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+            _ => None,
+        }
+    }
+
     /// The address, or the bytes as a `data:` URL; a text as it is.
     pub fn as_url(&self) -> Cow<'_, str> {
         match &self.source {

@@ -30,7 +30,7 @@ pub(super) fn image(url: &str) -> ContentPart {
         let size = bytes.len();
         return ContentPart::text(format!("[an image that is larger than 20 MiB: {size} bytes]"));
     }
-    if let Some(kind) = image_kind(&bytes) {
+    if let Some(kind) = Media::image_type(&bytes) {
         return ContentPart::Image(Media::base64(kind, data));
     }
     let kind: String = kind.chars().take(MAX_ADDRESS).collect();
@@ -43,15 +43,4 @@ fn data_of(url: &str) -> Option<(&str, &str)> {
     let (kind, data) = rest.split_once(',')?;
     let kind = kind.strip_suffix(";base64")?;
     scheme.eq_ignore_ascii_case("data").then_some((kind, data))
-}
-
-/// The media type by the first bytes; what a server says of it need not be true.
-fn image_kind(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
 }

@@ -46,24 +46,13 @@ impl ToolFunction for ReadFile {
         blocking(move || {
             let path = access.resolve_file(&arguments.path)?;
             let bytes = access.root.read(&path, access.max_file_size)?;
-            if let Some(kind) = image_kind(&bytes) {
+            if let Some(kind) = Media::image_type(&bytes) {
                 return image(&path, &bytes, kind);
             }
             let text = text(&path, &bytes)?;
             Ok(json!(lines(&text, arguments.start_line.unwrap_or(1), arguments.lines)))
         })
         .await
-    }
-}
-
-/// The media type of an image that models see.
-fn image_kind(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
     }
 }
 
