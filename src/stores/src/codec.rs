@@ -4,7 +4,10 @@
 //! and imports or calls nothing. Nodes and channels are stored by name, so that a graph may gain
 //! some; a name that the graph no longer has is refused.
 
-use antiphon_core::checkpoint::{Callee, Commit, CommitChange, GraphSnapshot, RecoveredRun};
+use antiphon_core::checkpoint::{
+    Callee, Commit, CommitChange, GraphSnapshot, PendingWork, RecoveredRun,
+};
+use antiphon_core::command::{Destination, Route, Update};
 use antiphon_core::graph::Graph;
 use antiphon_core::{Fault, FaultCode};
 
@@ -27,10 +30,11 @@ use names::GraphNames;
 
 /// The formats that can be decoded. A commit is encoded in the first format that has its change,
 /// so that an older antiphon can read files without newer changes.
-const FORMATS: std::ops::RangeInclusive<u64> = FORMAT..=WITH_SUBRUNS;
+const FORMATS: std::ops::RangeInclusive<u64> = FORMAT..=WITH_LIMITS;
 const FORMAT: u64 = 1;
 const WITH_CALLS: u64 = 2;
 const WITH_SUBRUNS: u64 = 3;
+const WITH_LIMITS: u64 = 4;
 
 /// Most sealed commits are smaller.
 const COMMIT: usize = 512;
@@ -94,7 +98,7 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
         let names = GraphNames::of(self.graph);
         let mut out = ByteWriter::new();
         out.array(6);
-        out.number(FORMAT);
+        out.number(format_of_work(&memory.root.pending_work));
         out.spent(&memory.spent);
         out.number(memory.events);
         out.number(memory.root.step);
@@ -127,8 +131,20 @@ fn format_of<V>(change: &CommitChange<V>) -> u64 {
         CommitChange::Subrun(..) => WITH_SUBRUNS,
         CommitChange::Called(_, _, made) if made.call.callee == Callee::Graph => WITH_SUBRUNS,
         CommitChange::Called(..) => WITH_CALLS,
+        CommitChange::Step(delta) => format_of_work(&delta.pending_work),
+        CommitChange::Finished(_, Update { route: Route::Also(to) | Route::Only(to), .. })
+            if to
+                .iter()
+                .any(|to| matches!(to, Destination::Send(send) if send.limit.is_some())) =>
+        {
+            WITH_LIMITS
+        }
         _ => FORMAT,
     }
+}
+
+fn format_of_work<V>(work: &PendingWork<V>) -> u64 {
+    if work.sends.iter().any(|send| send.limit.is_some()) { WITH_LIMITS } else { FORMAT }
 }
 
 /// `checkpoint_corrupt`: the bytes are not what was written.

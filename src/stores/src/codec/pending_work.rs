@@ -143,7 +143,9 @@ impl ByteReader<'_> {
     pub(super) fn send_length(&mut self) -> Result<usize, Fault> {
         match self.array()? {
             found @ (SEND | SEND_WITH_LIMIT) => Ok(found),
-            found => Err(corrupt(&format!("found a list of {found} items, expected {SEND}"))),
+            found => Err(corrupt(&format!(
+                "found a list of {found} items, expected {SEND} or {SEND_WITH_LIMIT}"
+            ))),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Bytes that earlier versions have written, which have to stay readable.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_core::Seed;
 use antiphon_core::budget::BudgetUsage;
@@ -9,6 +10,7 @@ use antiphon_core::checkpoint::{
     Call, CallOutcome, CallRecord, Callee, Commit, CommitChange, MergedWrites, PendingWork,
     RecoveredRun, SuperstepDelta, TaskKey, WriteSource,
 };
+use antiphon_core::command::{Destination, Route, Send, Update};
 use antiphon_core::graph::{Graph, NodeId, START};
 use antiphon_stores::{Codec, JsonCodec, RunHeader};
 use serde_json::{Value, json};
@@ -87,6 +89,37 @@ fn calls_are_of_the_second_format() {
         assert_eq!(format!("{read:?}"), format!("{meant:?}"));
         assert_eq!(hex(&codec.encode(&meant).unwrap()), stored);
         assert_eq!(bytes(stored)[1], 2, "an earlier antiphon says that it is too old");
+    }
+}
+
+#[test]
+fn limits_of_sends_are_of_the_fourth_format() {
+    let graph = graph();
+    let codec = Codec::new(&graph, &JsonCodec);
+    let send = |limit| Send { node: "a".into(), input: json!(7), timeout: None, limit };
+    let limit = Some(Duration::from_secs(2));
+    let sends = |limit| {
+        let mut commit = step();
+        let CommitChange::Step(delta) = &mut commit.change else { panic!() };
+        delta.pending_work.sends = vec![send(limit)];
+        commit
+    };
+    let finished = |limit| {
+        let to = vec![Destination::Send(send(limit))];
+        let update = Update { route: Route::Only(to), ..Update::default() };
+        commit(CommitChange::Finished(TaskKey { key: 5, slot: 0, node: NodeId(1) }, update))
+    };
+    for (meant, format) in
+        [(sends(limit), 4), (sends(None), 1), (finished(limit), 4), (finished(None), 1)]
+    {
+        let stored = codec.encode(&meant).unwrap();
+        assert_eq!(stored[1], format, "an earlier antiphon says that it is too old");
+        assert_eq!(format!("{:?}", codec.decode(&stored).unwrap()), format!("{meant:?}"));
+    }
+    for (limit, format) in [(limit, 4), (None, 1)] {
+        let mut memory = RecoveredRun::new(&graph);
+        memory.fold(&graph, sends(limit)).unwrap();
+        assert_eq!(codec.encode_memory(&memory).unwrap()[1], format);
     }
 }
 
