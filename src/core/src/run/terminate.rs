@@ -186,7 +186,8 @@ impl<V: Value> Run<V> {
             let until = until(Some(allowed));
             record.extra().expires = Some(until);
             record.deadline = record.expires();
-            self.queue.wake_at(until);
+            let deadline = record.deadline.unwrap_or(until);
+            self.queue.wake_at(deadline);
         }
     }
 

@@ -165,7 +165,9 @@ impl<V: Value> Run<V> {
         let record = frame.and_then(|frame| frame.records.get(slot as usize));
         let node = record.zip(frame).and_then(|(record, frame)| frame.graph.node(record.node));
         let now = self.queue.log.now;
-        let run = record.and_then(|record| record.sent_limit(now).or(record.timeout));
+        let sent_limit = record.and_then(|record| record.sent_limit(now));
+        let is_of_send = sent_limit.is_some();
+        let run = sent_limit.or_else(|| record.and_then(|record| record.timeout));
         let run = run.or_else(|| node.and_then(|node| node.policy.timeout));
         let idle = node.and_then(|node| node.policy.idle).map(|idle| idle.limit);
         let silent = record.is_some_and(TaskRecord::is_silent);
@@ -180,7 +182,11 @@ impl<V: Value> Run<V> {
             .with("run_timeout", seconds(run))
             .with("idle_timeout", seconds(idle))
             .with("elapsed", self.elapsed(record, limit).as_secs_f64())
-            .hint("raise its `timeout`, or check what it waits for")
+            .hint(if is_of_send {
+                "raise the limit that it was sent with, or check what it waits for"
+            } else {
+                "raise its `timeout`, or check what it waits for"
+            })
     }
 
     fn elapsed(&self, record: Option<&TaskRecord<V>>, limit: Duration) -> Duration {

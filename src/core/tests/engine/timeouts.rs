@@ -283,6 +283,20 @@ fn the_limit_of_a_send_is_the_deadline_of_what_is_inside_its_task() {
 }
 
 #[test]
+fn the_limit_of_a_send_also_ends_the_grace_of_a_budget_inside_its_task() {
+    let mut inner = chain(&["deep"]);
+    inner.node("wrap up");
+    inner.on_budget("wrap up");
+    let mut leaf = nested("leaf", inner.build().unwrap());
+    leaf.policy.limits = wall(ms(60));
+    let (graph, script) = limited_send(leaf);
+    let script = script.never_ends("deep").never_ends("wrap up");
+    let mut driver = TestDriver::new(&graph, script, json!({}), Limits::default());
+    assert_eq!(driver.fails().code, FaultCode::NodeTimeout);
+    assert_eq!(driver.now, BEGIN + ms(100), "not a second after the 60 ms of the node");
+}
+
+#[test]
 fn a_node_that_was_sent_to_with_a_later_limit_spends_its_own() {
     let mut leaf = policy(retried(), "leaf");
     leaf.policy.limits = wall(ms(60));
