@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::fork_guard::ForkGuard;
+use crate::driver::lost_failure;
 use crate::ffi::{self, Step};
 use crate::graph::call::Call;
 
@@ -103,8 +104,12 @@ impl NodeCoroutine {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.task = None;
         let first = !std::mem::replace(&mut state.answered, true);
+        let cancelled = state.cancelled;
         drop(state);
         if first {
+            if let Some(error) = outcome.as_ref().err().filter(|_| cancelled) {
+                lost_failure::log(py, &self.call.cx.name, error);
+            }
             let (cx, answer) = (&self.call.cx, self.call.answer(py, outcome));
             cx.run.get().mailbox.post(py, |mail| mail.answers.push((cx.id, answer)));
         }

@@ -1,28 +1,28 @@
-//! Failures of tasks whose outcome nobody waits for any more.
+//! Failures of async code that was cancelled: its own outcome counts for nothing any more.
 
-use antiphon_core::task::TaskOutcome;
-use antiphon_core::{Category, Fault, FaultCode};
+use antiphon_core::Category;
+use antiphon_runtime::redact::clean_text;
+use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::value::object::Object;
+use crate::fault::known;
 
-/// What a cancelled task, or one whose time is over, has failed with. That it was cancelled is no
-/// failure.
-pub(crate) fn of(outcome: &TaskOutcome<Object>) -> Option<&Fault> {
-    let TaskOutcome::Failed(failure) = outcome else { return None };
-    let is_failure = |fault: &&Fault| {
-        fault.category != Category::Cancelled && fault.code != FaultCode::NodeCancelled
-    };
-    Some(&failure.fault).filter(is_failure)
-}
-
-/// Logs it: no result and no exception tells it, and it may say that something is half done.
-pub(crate) fn log(py: Python<'_>, path: &str, fault: &Fault) {
+/// Logs what a cancelled node or tool raised instead of the cancellation: no result and no
+/// exception tells it, and it may say that something is half done.
+pub(crate) fn log(py: Python<'_>, name: &str, error: &PyErr) {
+    let value = error.value(py);
+    let is_cancelled = known(value).is_some_and(|(category, _)| category == Category::Cancelled);
+    let asks = value.hasattr(intern!(py, "__antiphon_question__")).unwrap_or(false);
+    if is_cancelled || asks || !error.is_instance_of::<PyException>(py) {
+        return;
+    }
     // A log that cannot be written to is no reason to fail.
     let _ = py.import(intern!(py, "logging")).and_then(|logging| {
+        let kind = value.get_type().name()?.to_string();
         let logger = logging.call_method1("getLogger", ("antiphon.run",))?;
-        let message = "`%s` failed after it was cancelled or its time was over: %s";
-        logger.call_method1("warning", (message, path, fault.message.as_str()))
+        let message = "`%s` failed after it was cancelled or its time was over: %s: %s";
+        let told = clean_text(&value.to_string()).into_owned();
+        logger.call_method1("warning", (message, name, kind, told))
     });
 }

@@ -16,7 +16,6 @@ use smallvec::SmallVec;
 
 use crate::driver::abandoned_calls;
 use crate::driver::fork_guard;
-use crate::driver::lost_failure;
 use crate::driver::mailbox::{Answer, Mailbox};
 use crate::driver::native;
 use crate::driver::phase::RunPhase;
@@ -279,7 +278,6 @@ impl RunState {
         self.handles.remove(&id);
         let kind = self.agent_calls.remove(&id);
         let Some(engine) = self.engine(py, id.scope) else { return Ok(()) };
-        let was_raised = matches!(answer, Answer::Raised(_));
         let outcome = match answer {
             Answer::Native(outcome) => *outcome,
             Answer::Returned(value) if kind.is_some_and(|kind| kind != AgentCallKind::Close) => {
@@ -312,17 +310,8 @@ impl RunState {
             }
             Answer::Raised(error) => self.failed(py, &engine, id, error),
         };
-        let is_awaited = self.machine.awaits(id);
-        // Calls of an agent are never awaited by themselves.
-        if was_raised
-            && kind.is_none()
-            && !is_awaited
-            && let Some(fault) = lost_failure::of(&outcome)
-        {
-            lost_failure::log(py, &self.machine.path(id).join(" > "), fault);
-        }
         let shown = self.stream.has(Mode::Updates) && !self.stream.wants_tasks();
-        if shown && is_awaited {
+        if shown && self.machine.awaits(id) {
             self.show_outcome(&engine, id, &outcome)?;
         }
         self.machine.resolve(id, outcome, self.now);
