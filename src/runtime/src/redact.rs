@@ -6,6 +6,7 @@
 //! [`register`] adds one.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -145,9 +146,14 @@ pub fn clean_job(outcome: &mut JobOutcome) {
         return;
     }
     outcome.value.as_mut().map(clean_json);
+    outcome.tables.iter_mut().for_each(|table| {
+        clean_string(&mut table.name);
+    });
     clean_fields(&mut outcome.locals);
     mask_bytes(&mut outcome.stdout);
     mask_bytes(&mut outcome.stderr);
+    clean_names(&mut outcome.local_errors);
+    clean_names(&mut outcome.table_errors);
     let own = outcome.error.iter_mut().chain(&mut outcome.value_error);
     let named = outcome.local_errors.values_mut().chain(outcome.table_errors.values_mut());
     own.chain(named).for_each(clean_guest_fault);
@@ -155,10 +161,19 @@ pub fn clean_job(outcome: &mut JobOutcome) {
 
 fn clean_guest_fault(fault: &mut GuestFault) {
     clean_string(&mut fault.message);
-    let frames = fault.frames.iter_mut().flatten().map(|frame| &mut frame.source);
-    fault.exception.iter_mut().chain(&mut fault.source).chain(frames).for_each(|text| {
+    for frame in fault.frames.iter_mut().flatten() {
+        clean_string(&mut frame.function);
+        clean_string(&mut frame.source);
+    }
+    fault.exception.iter_mut().chain(&mut fault.source).for_each(|text| {
         clean_string(text);
     });
+}
+
+/// Cleans names that code has chosen.
+fn clean_names<T>(named: &mut BTreeMap<String, T>) {
+    let all = std::mem::take(named).into_iter();
+    named.extend(all.map(|(name, value)| (clean_text(&name).into_owned(), value)));
 }
 
 /// Cleans the data of an event.

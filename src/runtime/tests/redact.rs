@@ -1,11 +1,14 @@
 //! Known secrets are removed from what models and tools say. The secrets are those of the process,
 //! so each test has its own.
 
+use std::collections::BTreeMap;
+
 use antiphon_core::{Fault, FaultCode, FinishReason, ModelReply, ProviderContent, ToolCall, Usage};
 use antiphon_runtime::redact::{
-    PieceRedactor, clean_fault, clean_json, clean_outcome, clean_reply, clean_text, mask_bytes,
-    register,
+    PieceRedactor, clean_fault, clean_job, clean_json, clean_outcome, clean_reply, clean_text,
+    mask_bytes, register,
 };
+use antiphon_runtime::sandbox::{GuestFault, GuestFaultKind, GuestFrame, JobOutcome, JobTable};
 use serde_json::json;
 
 fn reply(text: &str) -> ModelReply {
@@ -148,6 +151,39 @@ fn results_and_faults_of_tools_are_cleaned() {
     assert_eq!((&*cleaned.message, cleaned.hint.as_deref()), ("KeyError: ***", Some("not ***")));
     assert_eq!(cleaned.details["seen"], json!(["***"]));
     assert_eq!(clean_outcome(Err(fault)), Err(cleaned));
+}
+
+#[test]
+fn what_code_in_a_sandbox_says_is_cleaned_in_all_its_parts() {
+    const KEY: &str = "~job-0123456789abcdef";
+    register(KEY);
+    let fault = || GuestFault {
+        exception: Some(KEY.to_owned()),
+        source: Some(KEY.to_owned()),
+        frames: Some(vec![GuestFrame {
+            line: 1,
+            function: format!("f_{KEY}"),
+            source: KEY.to_owned(),
+        }]),
+        ..GuestFault::new(GuestFaultKind::PythonError, KEY)
+    };
+    let faults = || BTreeMap::from([(KEY.to_owned(), fault())]);
+    let mut outcome = JobOutcome {
+        value: Some(json!({KEY: KEY})),
+        value_error: Some(fault()),
+        locals: serde_json::Map::from_iter([(KEY.to_owned(), json!(KEY))]),
+        local_errors: faults(),
+        tables: vec![JobTable { name: KEY.to_owned(), rows: 0, columns: 0, bytes: Vec::new() }],
+        table_errors: faults(),
+        stdout: KEY.as_bytes().to_vec(),
+        stderr: KEY.as_bytes().to_vec(),
+        error: Some(fault()),
+        ..JobOutcome::default()
+    };
+    clean_job(&mut outcome);
+    let told = format!("{outcome:?}") + &String::from_utf8_lossy(&outcome.stdout);
+    assert!(!told.contains(KEY), "{told}");
+    assert_ne!(outcome.stderr, KEY.as_bytes());
 }
 
 #[test]
