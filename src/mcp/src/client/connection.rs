@@ -222,7 +222,7 @@ impl Connection {
         let calls = &self.handler.calls;
         let active = calls.add(&handle.progress_token, handle.id.clone(), (cx, questions));
         drop(sending);
-        let mut call = OpenCall { connection: self, handle: Some(handle) };
+        let mut call = InFlightCall { connection: self, handle: Some(handle) };
         let asked = tokio::select! {
             biased;
             result = call.result(active, cx) => return result,
@@ -320,12 +320,12 @@ async fn serve<T: Transport<RoleClient> + 'static>(
 
 /// A call that is under way. If it is dropped before its result is there, its server is told to
 /// stop, and asked whether it is alive.
-struct OpenCall<'a> {
+struct InFlightCall<'a> {
     connection: &'a Arc<Connection>,
     handle: Option<RequestHandle<RoleClient>>,
 }
 
-impl OpenCall<'_> {
+impl InFlightCall<'_> {
     async fn result(
         &mut self,
         mut active: ActiveCallGuard,
@@ -356,9 +356,7 @@ impl OpenCall<'_> {
             }
         }
     }
-}
 
-impl OpenCall<'_> {
     /// Tells the server to stop.
     async fn cancel(&mut self, reason: &str) {
         if let Some(handle) = self.handle.take() {
@@ -377,7 +375,7 @@ impl Drop for AnsweringCall {
     }
 }
 
-impl Drop for OpenCall<'_> {
+impl Drop for InFlightCall<'_> {
     fn drop(&mut self) {
         let Some(handle) = self.handle.take() else { return };
         // Outside of a runtime there is nobody left to tell.

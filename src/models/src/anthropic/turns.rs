@@ -141,14 +141,14 @@ fn assistant(message: &Message, model: &str) -> Vec<Json> {
     {
         return blocks.clone();
     }
-    let said = message.content.clone().into_parts();
-    let mut blocks: Vec<Json> = (1..)
-        .zip(&said)
-        .flat_map(|(number, part)| match part.as_text() {
-            Some(said) => text(&said),
-            None => text(&format!("[part {number} of your reply: see below]")),
-        })
-        .collect();
+    let told = |(number, part): (usize, &ContentPart)| match part.as_text() {
+        Some(said) => text(&said),
+        None => text(&format!("[part {number} of your reply: see below]")),
+    };
+    let mut blocks: Vec<Json> = match &message.content {
+        Content::Text(said) => text(said),
+        Content::Parts(parts) => (1..).zip(parts).flat_map(told).collect(),
+    };
     blocks.extend(message.tool_calls.iter().map(tool_use));
     blocks
 }

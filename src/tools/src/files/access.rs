@@ -79,7 +79,7 @@ impl FolderAccess {
     }
 
     /// Waits for the changes of others through tools of this folder, and keeps further ones waiting.
-    pub(super) fn change_alone(&self) -> MutexGuard<'_, ()> {
+    pub(super) fn lock_changes(&self) -> MutexGuard<'_, ()> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -37,7 +37,7 @@ impl ToolFunction for WriteFile {
         let access = self.0.clone();
         blocking(move || {
             let path = access.resolve_file(&arguments.path)?;
-            let _alone = access.change_alone();
+            let _alone = access.lock_changes();
             replace(&access, &path, arguments.content.as_bytes(), arguments.overwrite)
         })
         .await
@@ -78,7 +78,7 @@ impl ToolFunction for AppendFile {
         let access = self.0.clone();
         blocking(move || {
             let path = access.resolve_file(&arguments.path)?;
-            let _alone = access.change_alone();
+            let _alone = access.lock_changes();
             // The file is written anew, so that a crash leaves the old one or the new one, and so
             // that a hard link to a file elsewhere is not written through.
             let mut content = if access.root.exists(&path)? {
@@ -117,7 +117,7 @@ impl ToolFunction for MoveFile {
         blocking(move || {
             let from = not_the_root(access.resolve(&arguments.from)?)?;
             let to = not_the_root(access.resolve(&arguments.to)?)?;
-            let _alone = access.change_alone();
+            let _alone = access.lock_changes();
             if access.root.entry(&from)?.is_dir() {
                 access.check_whole(&from)?;
                 if from.contains(&to) {
@@ -161,7 +161,7 @@ impl ToolFunction for DeleteFile {
         let access = self.0.clone();
         blocking(move || {
             let path = not_the_root(access.resolve(&arguments.path)?)?;
-            let _alone = access.change_alone();
+            let _alone = access.lock_changes();
             if access.root.entry(&path)?.is_dir() {
                 if arguments.recursive {
                     access.check_whole(&path)?;

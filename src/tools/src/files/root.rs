@@ -60,7 +60,7 @@ impl Root {
         Ok(Self { dir: Arc::new(dir), path: path.to_owned() })
     }
 
-    /// The path under which it was opened, for messages to the host.
+    /// The path under which it was opened, for the host: never for a model.
     pub fn host_path(&self) -> &Path {
         &self.path
     }

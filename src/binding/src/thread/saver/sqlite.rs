@@ -98,7 +98,7 @@ fn file_of(path: PathBuf) -> Result<PathBuf, Fault> {
     };
     if file.starts_with("//") && !file.starts_with("////") {
         let name = file.trim_start_matches('/');
-        let message = format!("a path after `sqlite:` takes no `//`: sqlite:{file}");
+        let message = format!("it is unclear which file this names: sqlite:{file}");
         return Err(Fault::new(FaultCode::StoreSettingInvalid, message).hint(format!(
             "write `sqlite:{name}` for a file in the current folder, or `sqlite:/{name}` for an \
              absolute path"
