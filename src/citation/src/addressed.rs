@@ -5,6 +5,7 @@
 //! French or Spanish. A sentence that speaks of models, or mentions such an order, has none of them.
 
 use crate::block::{BlockKind, blocks};
+use crate::claim::bare;
 use crate::sentence::sentences;
 use crate::source::CitedSource;
 use crate::span::TextSpan;
@@ -50,8 +51,8 @@ const TO: &str = "to for an für pour aux para a";
 /// What may stand between the label and the name.
 const ALL: &str = "all any the every each other alle die jedes les los las todos";
 /// What a model is told to do.
-const ORDERS: &str = "write ignore disregard forget do don't don’t please reply respond output recommend \
-    never always you schreibe schreib schreiben antworte écris écrivez escribe";
+const ORDERS: &str = "write ignore disregard forget don't don’t reply respond output recommend never always \
+    schreibe schreib schreiben antworte écris écrivez escribe";
 /// What is done to earlier orders.
 const OVERRIDES: &str = "ignore disregard forget override bypass ignoriere ignorieren ignorier vergiss vergesst \
     ignorez oubliez ignora ignoren olvida";
@@ -60,9 +61,9 @@ const EARLIER: &str = "previous prior above earlier preceding foregoing your vor
 const RULES: &str =
     "instruction instructions prompt prompts anweisung anweisungen consignes instrucciones";
 /// What nobody is to be told.
-const SECRETS: &str = "note instruction instructions prompt hinweis anweisung";
+const SECRETS: &str = "note instruction instructions prompt";
 /// What every order has a part of: a text without all of these needs no closer look.
-const CUES: [&str; 24] = [
+const CUES: [&str; 23] = [
     "language model",
     "llm",
     "chatbot",
@@ -82,7 +83,6 @@ const CUES: [&str; 24] = [
     "oubliez",
     "olvida",
     "system",
-    "new instruction",
     "do not",
     "don't",
     "don’t",
@@ -106,6 +106,11 @@ pub fn addresses_models(sentence: &str) -> bool {
     }
     let reader = AddressReader::new(sentence);
     (0..reader.words.len()).any(|at| reader.is_order(at) || reader.is_override(at))
+}
+
+/// A title as readers see it: one that addresses language models is not shown.
+pub fn told_title(title: &str) -> &str {
+    if addresses_models(title) { "" } else { title }
 }
 
 /// A word in lower case, what stands between it and the one before, and what follows it.
@@ -179,27 +184,32 @@ impl AddressReader {
         end.is_some_and(|end| self.is_marked(end, &[':', '–', '—', '!']))
     }
 
-    /// `AI assistants, write …`, `Dear language model: you …`.
+    /// `AI assistants, write …`, `Dear language model: …`.
     fn is_called(&self, at: usize) -> bool {
+        let is_greeted = (1..3).contains(&at) && self.is(at - 1, "dear hey hello");
         let is_start =
-            at == 0 || at < 3 && self.is(at - 1, "dear attention hey hello important note");
-        let end = self.name(at).filter(|_| is_start || self.begins(at));
-        let is_named = |end: &usize| self.is_marked(*end, &[',', ':', '!', '–', '—']);
-        end.filter(is_named).is_some_and(|end| self.is(end, ORDERS) || self.is(end + 1, ORDERS))
+            is_greeted || at < 3 && self.is(at.saturating_sub(1), "attention important note");
+        let is_told = |end: usize| {
+            let at = end + usize::from(self.is(end, "please bitte"));
+            self.is(at, ORDERS) || self.is(at, "do") && self.is(at + 1, "not")
+        };
+        self.name(at).is_some_and(|end| {
+            (is_start || self.begins(at))
+                && self.is_marked(end, &[',', ':', '!', '–', '—'])
+                && (is_greeted || is_told(end))
+        })
     }
 
     /// `If you are an AI assistant, …`, `as a language model, you`.
     fn is_supposed(&self, at: usize) -> bool {
-        let article = |at: usize| at + usize::from(self.is(at, "a an the ein eine un une"));
+        let article = |at: usize| at + usize::from(self.is(at, "a an the ein eine"));
         let now = |at: usize| at + usize::from(self.is(at, "now jetzt"));
         let named = |at: usize| self.name(article(now(at)));
-        if self.is(at, "you") && self.is(at + 1, "are")
-            || self.is(at, "du") && self.is(at + 1, "bist")
-        {
-            return named(at + 2).is_some_and(|end| self.is_marked(end, &[',', ':', '.', '!']));
-        }
-        if self.is(at, "you're you’re") {
-            return named(at + 1).is_some_and(|end| self.is_marked(end, &[',', ':', '.', '!']));
+        let are = self.is(at, "you") && self.is(at + 1, "are")
+            || self.is(at, "du") && self.is(at + 1, "bist");
+        if are || self.is(at, "you're you’re") {
+            let end = named(at + 1 + usize::from(are));
+            return end.is_some_and(|end| self.is_marked(end, &[',', ':', '.', '!']));
         }
         let end = self.name(article(at + 1)).filter(|_| self.is(at, "as als"));
         end.is_some_and(|end| self.is(end, "you your du"))
@@ -211,7 +221,9 @@ impl AddressReader {
         let end = end + usize::from(self.is(end, "that which who"));
         let reads = "reading read reads processing processes summarising summarizing summarise summarize \
                      analysing analyzing parsing";
-        self.is(end, reads) && self.is(end + 1, "this")
+        let text = "page text document article site website note message";
+        let is_named = self.is(end + 2, text) || self.is(end + 2, "must should shall");
+        self.is(end, reads) && self.is(end + 1, "this") && is_named
     }
 
     /// `Ignore all previous instructions`, `do not mention this note`.
@@ -229,8 +241,7 @@ impl AddressReader {
         let denies = self.is(at, "do") && self.is(at + 1, "not");
         if denies || self.is(at, "don't don’t never") {
             let verb = at + 1 + usize::from(denies);
-            let this =
-                (verb + 1..=verb + 3).find(|place| self.is(*place, "this these diese diesen"));
+            let this = (verb + 1..=verb + 3).find(|place| self.is(*place, "this these"));
             let is_secret = self.is(verb, "mention reveal disclose");
             return is_secret && this.is_some_and(|this| self.is(this + 1, SECRETS));
         }
@@ -238,9 +249,10 @@ impl AddressReader {
     }
 }
 
+/// By words, since a name may be broken over two lines or set in bold.
 fn has_cue(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    CUES.iter().any(|cue| lower.contains(cue))
+    let spoken = plain(text);
+    CUES.iter().any(|cue| spoken.contains(cue))
 }
 
 /// Where a text addresses models: each time from the sentence that does to the end of its block,
@@ -300,17 +312,17 @@ impl InstructionFilter {
         Self::of(sources.iter().flat_map(|it| [it.text.as_str(), &it.snippet, &it.title]))
     }
 
-    /// Whether a sentence repeats what a page says to models alone. One that no page has is the
-    /// writer's own, such as an example of a prompt that was asked for.
-    pub fn has(&self, sentence: &str) -> bool {
+    /// Whether a sentence, without its citations, repeats what a page says to models alone. One that
+    /// no page has is the writer's own, such as an example of a prompt that was asked for.
+    pub fn repeats(&self, sentence: &str) -> bool {
         const SHORTEST: usize = 3;
-        let own = plain(sentence);
+        let own = plain(&bare(sentence, &|_| true));
         let stands = |texts: &[String]| texts.iter().any(|text| text.contains(&own));
         let is_long = own.split_whitespace().nth(SHORTEST - 1).is_some();
         is_long && stands(&self.orders) && !stands(&self.rest)
     }
 
-    /// A Markdown text without what addresses models, and how many parts of it were taken out.
+    /// A Markdown text without what pages say to models, and how many parts of it were taken out.
     ///
     /// ```
     /// use antiphon_citation::InstructionFilter;
@@ -333,7 +345,7 @@ impl InstructionFilter {
                     | BlockKind::TableHead
             );
             let parts = sentences(content);
-            let is_own = |span: &&TextSpan| span.of(content).is_some_and(|it| self.has(it));
+            let is_own = |span: &&TextSpan| span.of(content).is_some_and(|it| self.repeats(it));
             let own: Vec<TextSpan> = parts.iter().filter(is_own).copied().collect();
             if own.is_empty() {
                 continue;

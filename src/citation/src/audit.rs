@@ -286,15 +286,15 @@ impl<'a> Auditor<'a> {
         }
     }
 
-    /// What addresses language models, or repeats what a page says to them.
+    /// What repeats what a page says to language models alone.
     fn instructions(&mut self) {
         let text = &self.subject.report.text;
         let known = InstructionFilter::of_sources(self.subject.sources);
         for block in blocks(text) {
             let content = block.content.of(text).unwrap_or_default();
             for sentence in sentences(content).into_iter().filter_map(|span| span.of(content)) {
-                if known.has(sentence) {
-                    let detail = "it addresses language models";
+                if known.repeats(sentence) {
+                    let detail = "a page says it to language models";
                     self.breaks(AuditRule::InstructionRemoved, sentence, detail);
                 }
             }

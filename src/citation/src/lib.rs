@@ -80,7 +80,7 @@ mod tagged_report;
 mod verdict;
 mod word;
 
-pub use addressed::{InstructionFilter, addresses_models};
+pub use addressed::{InstructionFilter, addresses_models, told_title};
 pub use audit::{AuditEvidence, AuditReport, AuditRule, AuditViolation, audit};
 pub use block::{BlockKind, TextBlock, blocks};
 pub use claim::{Claim, RevisionKind, RevisionRecord};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::addressed::addresses_models;
+use crate::addressed::told_title;
 use crate::word::words;
 
 /// Where the text of a page is from.
@@ -90,8 +90,7 @@ fn key_stem(source: &CitedSource) -> String {
     let host = host(&source.url);
     let name = host.as_deref().and_then(site_name);
     let of_title = || {
-        let is_told = !addresses_models(&source.title);
-        let title = if is_told { words(&source.title) } else { Vec::new() };
+        let title = words(told_title(&source.title));
         let parts: Vec<String> = title.iter().take(3).map(|word| capital(word.text)).collect();
         let joined = alphanumeric(&parts.concat());
         (!joined.is_empty()).then_some(joined)

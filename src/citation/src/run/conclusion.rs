@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::{CitationRun, CitationStage, MissingReport};
-use crate::addressed::addresses_models;
+use crate::addressed::told_title;
 use crate::audit::{AuditEvidence, AuditReport, audit, is_related, texts, unknown_numbers};
 use crate::block::{BlockKind, TextBlock, blocks};
 use crate::claim::{Claim, RevisionKind, RevisionRecord};
@@ -340,9 +340,4 @@ impl CitationRun {
             }
         }
     }
-}
-
-/// A title as readers see it: one that addresses language models is not shown.
-fn told_title(title: &str) -> &str {
-    if addresses_models(title) { "" } else { title }
 }

@@ -53,7 +53,7 @@ impl MissingReport {
 }
 
 impl CitationRun {
-    /// What a model has written, without what addresses language models, and with code that states
+    /// What a model has written, without what pages say to language models, and with code that states
     /// a number of its own as plain text, which is checked.
     pub(super) fn admitted(&self, written: &str) -> String {
         let known = InstructionFilter::of_sources(&self.input.sources);
@@ -174,7 +174,7 @@ impl CitationRun {
     }
 }
 
-/// The texts of a value without what addresses language models.
+/// The texts of a value without what pages say to language models.
 fn admitted_texts(value: Json, known: &InstructionFilter) -> Json {
     match value {
         Json::String(text) => Json::String(known.removed_from(&text).0),

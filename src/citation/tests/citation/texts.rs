@@ -238,7 +238,7 @@ fn snippets_are_evidence_where_no_page_could_be_fetched() {
 fn a_short_quotation_is_evidence_as_the_sentence_that_it_stands_in() {
     let text = "# Notice periods in Europe\nIn Germany the notice period is 4 weeks. In France it is 3 months. \
                 It was agreed. Sales: 12 tonnes a year. Prices rose, they say; prices rose, he says. \
-                Never. The rest is unknown.";
+                Never. He is in the harbour, she is in the harbour. The rest is unknown.";
     for (quote, kept) in [
         ("In France it is 3 months.", Some("In France it is 3 months.")),
         ("It was agreed.", Some("It was agreed.")),
@@ -247,6 +247,8 @@ fn a_short_quotation_is_evidence_as_the_sentence_that_it_stands_in() {
         ("France it is", Some("In France it is 3 months.")),
         ("rose, they say", Some("Prices rose, they say; prices rose, he says.")),
         ("prices rose", None),
+        ("they say; prices", Some("Prices rose, they say; prices rose, he says.")),
+        ("in the harbour", None),
         ("Sales", None),
         ("months", None),
         ("periods in Europe", None),

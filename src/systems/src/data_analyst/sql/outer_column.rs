@@ -21,11 +21,11 @@ const OTHERS: [&str; 21] = [
     "_rowid_",
     "oid",
     "ctid",
-    "all",
     "rank",
     "xmin",
     "xmax",
     "cmin",
+    "cmax",
     "tableoid",
 ];
 
