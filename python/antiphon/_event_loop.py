@@ -9,21 +9,33 @@ import functools
 import inspect
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
     from concurrent.futures import Future
+
+_T = TypeVar("_T")
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
+_thread: threading.Thread | None = None
+
+
+class _CarriedExit(Exception):
+    """Carries an exit out of a task: a loop whose task raises the exit itself stops."""
+
+    def __init__(self, error: KeyboardInterrupt | SystemExit) -> None:
+        super().__init__(f"{type(error).__name__}: {error}")
+        self.error = error
 
 
 def _forget() -> None:
     """Drops the loop in a fork, which has none of its parent's threads."""
-    global _lock, _loop
-    _lock, _loop = threading.Lock(), None
+    global _lock, _loop, _thread
+    _lock, _loop, _thread = threading.Lock(), None, None
 
 
 if hasattr(os, "register_at_fork"):
@@ -38,12 +50,34 @@ def running() -> asyncio.AbstractEventLoop:
     """
     import asyncio
 
-    global _loop  # noqa: PLW0603 - one per process
+    global _loop, _thread  # noqa: PLW0603 - one per process
     with _lock:
-        if _loop is None or _loop.is_closed():
+        if _loop is None or _thread is None or not _thread.is_alive():
             _loop = asyncio.new_event_loop()
-            threading.Thread(target=_loop.run_forever, name="antiphon-loop", daemon=True).start()
+            _thread = threading.Thread(
+                target=_keep_running, args=(_loop,), name="antiphon-loop", daemon=True
+            )
+            _thread.start()
         return _loop
+
+
+def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
+    # A task that a user's code has started may raise an exit, which stops a loop; who awaits the
+    # task receives it when the loop runs again. A fork, which has forgotten the loop, ends.
+    while loop is _loop and not loop.is_closed():
+        with suppress(KeyboardInterrupt, SystemExit):
+            loop.run_forever()
+
+
+def run_until_complete(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, _T]) -> _T:
+    """Runs a coroutine on a loop of this thread, whatever exits other tasks of it raise."""
+    task = loop.create_task(coroutine)
+    while True:
+        try:
+            return loop.run_until_complete(task)
+        except (KeyboardInterrupt, SystemExit):
+            if task.done():
+                raise
 
 
 def on_own_loop() -> bool:
@@ -54,13 +88,36 @@ def on_own_loop() -> bool:
 
 
 def submit(awaitable: Awaitable[Any], loop: asyncio.AbstractEventLoop | None = None) -> Future[Any]:
-    """Schedule an awaitable on a loop of another thread. Default: antiphon's own."""
+    """Schedule an awaitable on a loop of another thread. Default: antiphon's own.
+
+    `result_of` waits for it.
+    """
     import asyncio
 
+    process = os.getpid()
+
     async def wait() -> Any:
-        return await awaitable
+        try:
+            return await awaitable
+        except (KeyboardInterrupt, SystemExit) as error:
+            if os.getpid() != process:
+                raise  # it ends a forked child, where nobody waits for the result
+            raise _CarriedExit(error) from error
 
     return asyncio.run_coroutine_threadsafe(wait(), loop or running())
+
+
+def result_of(future: Future[Any], timeout: float | None = None) -> Any:
+    """Waits for what `submit` has scheduled; raises what the awaitable raises, exits too.
+
+    Raises:
+        TimeoutError: it takes longer than `timeout` seconds.
+    """
+    try:
+        return future.result(timeout)
+    except _CarriedExit as carried:
+        error = carried.error
+    raise error  # here, its own cause and context stay
 
 
 def run_blocking(
@@ -76,7 +133,7 @@ def run_blocking(
     """
     future = submit(awaitable, loop)
     try:
-        return future.result(timeout)
+        return result_of(future, timeout)
     except TimeoutError:
         # The awaitable itself may raise the same.
         if future.done():

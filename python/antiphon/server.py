@@ -25,6 +25,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from antiphon._event_loop import run_until_complete
 from antiphon._serve.access import check_access, check_installed, invalid, listen, read_hosts
 from antiphon._serve.active_runs import ActiveRuns
 from antiphon._serve.application import RequestPolicy, application
@@ -177,7 +178,7 @@ class RunServer:
         try:
             with self._listener:
                 asyncio.set_event_loop(self._loop)
-                self._loop.run_until_complete(self._uvicorn.serve([self._listener]))
+                run_until_complete(self._loop, self._uvicorn.serve([self._listener]))
                 self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         except BaseException as error:  # noqa: BLE001 - `wait` raises it on another thread
             self._failure = error

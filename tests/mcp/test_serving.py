@@ -107,3 +107,16 @@ def test_the_command_names_an_object_that_does_not_exist() -> None:
     )
     assert done.returncode == 2
     assert "nothing" in done.stderr
+
+
+def test_a_served_tool_that_exits_is_a_failed_call() -> None:
+    @tool
+    async def leave() -> str:
+        """Leave."""
+        raise SystemExit("~inside")
+
+    with mcp.start(leave, served_things.population) as server, Toolset.mcp(server.url) as tools:
+        with pytest.raises(ToolError, match=r"SystemExit: ~inside") as caught:
+            tool_of(tools, "leave").call({})
+        assert "Carried" not in str(caught.value)
+        assert tool_of(tools, "population").call({"city": "Lyon"}) == "520774"

@@ -21,7 +21,7 @@ from antiphon._tool.approval import (
     refuse_persons,
 )
 from antiphon.agent import Agent
-from antiphon.errors import ValidationError
+from antiphon.errors import ToolError, ValidationError
 from antiphon.orchestrator import Orchestrator
 from antiphon.systems import System
 from antiphon.tools import Tool
@@ -64,7 +64,16 @@ class ServedTool:
         return spec, self._start
 
     def _start(self, arguments: dict[str, Any], client: CallClient) -> Future[Any]:
-        return submit(self.call(arguments, client))
+        return submit(self._contained(arguments, client))
+
+    async def _contained(self, arguments: dict[str, Any], client: CallClient) -> Any:
+        """The call, whose code cannot end the server."""
+        try:
+            return await self.call(arguments, client)
+        except (KeyboardInterrupt, SystemExit) as error:
+            message = f"{type(error).__name__}: {error}"
+            details = {"tool": self.name}
+            raise ToolError(message, code="tool_failed", details=details) from error
 
 
 def served_tools(things: Iterable[Any]) -> list[ServedTool]:

@@ -7,7 +7,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Protocol
 
 from antiphon._content import encode_tool_result
-from antiphon._event_loop import submit
+from antiphon._event_loop import result_of, submit
 from antiphon._model.adapters import as_model
 from antiphon._tool.approval import ToolCall, approver, decide_call
 from antiphon._tool.lifespan import resource_of
@@ -94,7 +94,7 @@ def _await_reply(reply: Any, on: Cancellable, loop: asyncio.AbstractEventLoop | 
         return reply
     future = submit(reply, loop)
     on.when_cancelled(future.cancel)
-    return future.result()
+    return result_of(future)
 
 
 def _approving(tool: Tool) -> Callable[..., Any] | None:

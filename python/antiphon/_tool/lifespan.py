@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from antiphon._event_loop import submit
+from antiphon._event_loop import result_of, submit
 from antiphon._sync_async import Operation, Routine
 from antiphon.errors import ToolError, ValidationError
 
@@ -215,7 +215,7 @@ class _HeldOpen:
         is_plain = error is None or isinstance(error, Exception)
         self._error = error if is_plain else asyncio.CancelledError()
         self._loop.call_soon_threadsafe(self._left.set)
-        self._task.result()
+        result_of(self._task)
 
     async def _hold(self) -> None:
         import asyncio  # it takes 20 ms
