@@ -6,12 +6,12 @@ use antiphon_figures::{QuantityKind, StatedQuantity, quantities};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::addressed::InstructionFilter;
 use crate::block::{BlockKind, blocks};
 use crate::claim::{Claim, statements};
 use crate::evidence::Evidence;
 use crate::hedge::is_noted;
 use crate::marker::{brackets, links};
+use crate::model_order::InstructionFilter;
 use crate::numeric::{NumberStatus, check_numbers};
 use crate::quotation::missing_quotations;
 use crate::report::CitedReport;

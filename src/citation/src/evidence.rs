@@ -6,10 +6,10 @@ use antiphon_figures::quantities;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::addressed::instruction_spans;
 use crate::block::{BlockKind, TextBlock, blocks};
+use crate::model_order::instruction_spans;
 use crate::quote::align;
-use crate::sentence::sentences;
+use crate::sentence::{is_ended, sentences};
 use crate::settings::CitationSettings;
 use crate::source::CitedSource;
 use crate::span::TextSpan;
@@ -19,8 +19,6 @@ use crate::word::{content_words, share, words};
 const LENGTH: std::ops::RangeInclusive<usize> = 30..=500;
 /// Words of a short passage that state something without a number.
 const SEVERAL: usize = 3;
-/// What ends a sentence.
-const STOPS: [char; 7] = ['.', '!', '?', '…', '。', '।', '؟'];
 /// How much of two passages may be the same.
 const OVERLAP: f64 = 0.8;
 /// Sources that the limit of all evidence is reckoned from.
@@ -401,7 +399,7 @@ fn is_sentence(text: &str, span: TextSpan) -> bool {
     let line = line_of(text, span);
     let whole = line.of(text).unwrap_or_default();
     let own = TextSpan::new(span.start - line.start, span.end - line.start);
-    let ends = span.of(text).is_some_and(|quote| quote.ends_with(STOPS));
+    let ends = span.of(text).is_some_and(is_ended);
     ends && !whole.trim_start().starts_with('#') && sentences(whole).contains(&own)
 }
 

@@ -43,12 +43,11 @@
 //! | `layout`, `field` | reports in a caller's form: their texts as Markdown, and back |
 //! | `confidence`, `verdict`, `correction` | how claims are checked, and whether citations fit |
 //! | `clause`, `numeric`, `quotation` | numbers and quotations against evidence |
-//! | `addressed`, `relevance` | what speaks to language models, and what bears on the question |
+//! | `model_order`, `relevance` | what speaks to language models, and what bears on the question |
 //! | `ranking`, `hedge` | passages close to a fact; sentences that say that they are not certain |
 //! | `settings`, `request`, `run` | the pipeline as a machine |
 //! | `summary`, `result`, `audit` | what was done, what is delivered, and what does not hold |
 
-mod addressed;
 mod audit;
 mod block;
 mod claim;
@@ -61,6 +60,7 @@ mod field;
 mod hedge;
 mod layout;
 mod marker;
+mod model_order;
 mod numeral;
 mod numeric;
 mod quotation;
@@ -80,7 +80,6 @@ mod tagged_report;
 mod verdict;
 mod word;
 
-pub use addressed::{InstructionFilter, addresses_models, told_title};
 pub use audit::{AuditEvidence, AuditReport, AuditRule, AuditViolation, audit};
 pub use block::{BlockKind, TextBlock, blocks};
 pub use claim::{Claim, RevisionKind, RevisionRecord};
@@ -90,6 +89,7 @@ pub use evidence::{Evidence, ProposedSpan, page_score};
 pub use field::{FieldKind, ReportField};
 pub use hedge::{is_hedged, softened};
 pub use marker::{BracketedText, brackets, code_span};
+pub use model_order::{InstructionFilter, addresses_models, told_title};
 pub use numeric::{
     NumberAnswer, NumberStatus, NumericVerification, ProposedComputation, check_numbers,
     verdict_after_numbers,

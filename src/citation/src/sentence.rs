@@ -46,6 +46,11 @@ fn put(text: &str, start: usize, end: usize, found: &mut Vec<TextSpan>) {
     }
 }
 
+/// Whether a text ends with the end of a sentence, and what closes it.
+pub(crate) fn is_ended(text: &str) -> bool {
+    text.trim_end_matches(is_closing).ends_with(is_end)
+}
+
 const fn is_end(sign: char) -> bool {
     matches!(sign, '.' | '!' | '?' | '…' | '。' | '！' | '？' | '｡' | '।' | '؟' | '۔' | '։' | '።')
 }

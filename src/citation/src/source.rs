@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::addressed::told_title;
+use crate::model_order::told_title;
 use crate::word::words;
 
 /// Where the text of a page is from.

@@ -8,7 +8,7 @@
 //! | [`task`] | the question and its data |
 //! | [`state`] | the state of a question |
 //! | [`input_table`] | the columns that code reads, and whether the question names them |
-//! | [`outcome`], [`computed`] | the output |
+//! | [`outcome`] | the output |
 
 use std::sync::Arc;
 

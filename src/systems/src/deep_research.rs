@@ -15,7 +15,7 @@
 //! | [`deadline`], [`next_node`] | the times of a question, and which node comes next |
 //! | [`passage`] | the passages that a report cites |
 //! | [`links`] | holding the links of a report to the sources |
-//! | [`structured`] | a report in a caller's form that fits its schema |
+//! | [`structured_report`] | a report in a caller's form that fits its schema |
 //! | [`state`] | the state of a question |
 //! | [`outcome`] | the output |
 

@@ -127,7 +127,7 @@ impl<S: System> Host for SystemHost<S> {
         let roles = &self.scope.system.resources().roles;
         match roles.implementation(self.role(call)?.role)? {
             RoleImplementation::Model(model) => {
-                Ok(self.scope.requests.before(Arc::clone(&model.model)))
+                Ok(self.scope.requests.wrap(Arc::clone(&model.model)))
             }
             RoleImplementation::Code(_) => Err(no_code(call)),
         }

@@ -69,7 +69,7 @@ pub(crate) fn is_placeholder(answer: &str) -> bool {
     answer.trim().trim_end_matches('.').eq_ignore_ascii_case(PLACEHOLDER)
 }
 
-/// The schema of an answer. A model that copies the [`PLACEHOLDER`] is asked again.
+/// The schema of an answer. A model that copies `<the answer>` from its form is asked again.
 pub fn answer_text() -> Json {
     json!({"type": "string", "minLength": 1, "not": {"pattern": "^\\s*(<the answer>\\s*)?$"}})
 }

@@ -37,7 +37,7 @@ struct ModelRecord {
 
 impl RequestTally {
     /// A model whose requests are counted here.
-    pub(crate) fn before(self: &Arc<Self>, model: Arc<dyn Model>) -> Arc<dyn Model> {
+    pub(crate) fn wrap(self: &Arc<Self>, model: Arc<dyn Model>) -> Arc<dyn Model> {
         Arc::new(TalliedModel { model, tally: Arc::clone(self) })
     }
 

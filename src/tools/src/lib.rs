@@ -13,7 +13,7 @@
 //! | [`sql`] | read-only queries of SQLite and PostgreSQL |
 //! | [`secret_text`] | settings whose values are secret |
 //! | [`web_search`] | search on the web |
-//! | [`typed`] | a tool made of a Rust type for its arguments and one async function |
+//! | [`typed_tool`] | a tool made of a Rust type for its arguments and one async function |
 //! | [`calculator`] | arithmetic, units, dates, statistics |
 //! | [`files`] | files below one folder, which no path leads out of |
 //! | [`registry`](mod@registry) | all tools by name, with the schemas of their settings |

@@ -4,12 +4,12 @@
 use serde_json::json;
 
 use super::{CitationRun, CitationStage, MissingReport};
-use crate::addressed::told_title;
 use crate::audit::{AuditEvidence, AuditReport, audit, is_related, texts, unknown_numbers};
 use crate::block::{BlockKind, TextBlock, blocks};
 use crate::claim::{Claim, RevisionKind, RevisionRecord};
 use crate::hedge::{noted, softened};
 use crate::marker::brackets;
+use crate::model_order::told_title;
 use crate::numeric::{NumberStatus, verdict_after_numbers};
 use crate::quotation::missing_quotations;
 use crate::report::{TextEdit, cited};

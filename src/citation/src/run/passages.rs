@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::CitationRun;
-use crate::addressed::{InstructionFilter, plain};
 use crate::block::{BlockKind, blocks};
 use crate::claim::{bare, statements};
 use crate::compose::{ComposedText, compose};
 use crate::evidence::Evidence;
 use crate::hedge::is_noted;
+use crate::model_order::{InstructionFilter, plain};
 use crate::relevance::TopicWords;
 use crate::source::SourceKeys;
 use crate::word::words;

@@ -238,11 +238,13 @@ fn snippets_are_evidence_where_no_page_could_be_fetched() {
 fn a_short_quotation_is_evidence_as_the_sentence_that_it_stands_in() {
     let text = "# Notice periods in Europe\nIn Germany the notice period is 4 weeks. In France it is 3 months. \
                 It was agreed. Sales: 12 tonnes a year. Prices rose, they say; prices rose, he says. \
-                Never. He is in the harbour, she is in the harbour. The rest is unknown.";
+                He said “It is \
+                over.” Never. He is in the harbour, she is in the harbour. The rest is unknown.";
     for (quote, kept) in [
         ("In France it is 3 months.", Some("In France it is 3 months.")),
         ("It was agreed.", Some("It was agreed.")),
         ("Never.", Some("Never.")),
+        ("He said “It is over.”", Some("He said “It is over.”")),
         ("12 tonnes", Some("Sales: 12 tonnes a year.")),
         ("France it is", Some("In France it is 3 months.")),
         ("rose, they say", Some("Prices rose, they say; prices rose, he says.")),

@@ -111,7 +111,7 @@ fn resources(cx: &NodeContext<DataAnalyst>) -> Result<SystemResourcesBuilder, Fa
         let implementation = match own.roles.implementation(filled_by)?.clone() {
             RoleImplementation::Model(mut model) => {
                 let reporter = cx.call.reporter.clone();
-                let tallied = cx.scope.requests.before(model.model);
+                let tallied = cx.scope.requests.wrap(model.model);
                 model.model = Arc::new(CountedModel { model: tallied, reporter, role: filled_by });
                 RoleImplementation::Model(model)
             }

@@ -1,6 +1,6 @@
 //! Sources: each page once, under a number that does not change.
 
-use antiphon_citation::PageOrigin;
+use antiphon_citation::{PageOrigin, told_title};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,9 +58,10 @@ impl ResearchSource {
         }
     }
 
-    /// The title, or the address of a page without one.
+    /// The title, or the address of a page without one, or with one that addresses language models.
     pub fn name(&self) -> &str {
-        if self.title.is_empty() { &self.url } else { &self.title }
+        let title = told_title(&self.title);
+        if title.is_empty() { &self.url } else { title }
     }
 
     /// The text that was read, else what the search showed.

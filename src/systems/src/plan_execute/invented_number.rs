@@ -1,7 +1,7 @@
 //! Numbers that come from nowhere. A small planner answers a question about the world by calculating
 //! with figures of its own, or by writing them into a file, where it should look them up.
 
-use antiphon_figures::quantities;
+use antiphon_figures::{QuantityKind, quantities};
 
 use super::capability::{CALCULATOR, Capabilities, FILES, RESEARCH};
 use super::plan::{PlanStep, StagedPlan};
@@ -59,23 +59,26 @@ fn stated(step: &PlanStep) -> Option<(&'static str, &str, bool)> {
     }
 }
 
-/// The numbers of a task, in digits and in words.
+/// The numbers of a task, in digits and in words, and those that its percentages are calculated with.
 struct KnownNumbers(Vec<f64>);
 
 impl KnownNumbers {
     fn of(task: &str) -> Self {
         let mut known: Vec<f64> = FACTORS.to_vec();
         known.extend(numbers(task).into_iter().map(|(_, value)| value));
-        known.extend(quantities(task).iter().map(antiphon_figures::StatedQuantity::value));
+        for quantity in quantities(task) {
+            let value = quantity.value();
+            known.push(value);
+            if matches!(quantity.kind, QuantityKind::Percent | QuantityKind::PercentPoint) {
+                let share = value / 100.0;
+                known.extend([share, 1.0 + share, 1.0 - share]);
+            }
+        }
         Self(known)
     }
 
-    /// Whether the task has a number, or one that a percentage of the task is calculated with.
     fn has(&self, number: f64) -> bool {
-        let is = |value: f64| (value - number).abs() <= value.abs() * 1e-9;
-        self.0.iter().any(|known| {
-            is(*known) || is(known / 100.0) || is(1.0 + known / 100.0) || is(1.0 - known / 100.0)
-        })
+        self.0.iter().any(|known| (known - number).abs() <= known.abs() * 1e-9)
     }
 }
 

@@ -52,6 +52,8 @@ fn other_queries_within_queries_are_let_be() {
         "SELECT 1 FROM head WHERE no IN (SELECT NO FROM main.LINE AS l WHERE l.qty > 1)",
         "SELECT 1 FROM head h WHERE EXISTS (SELECT 1 FROM line WHERE line.no = h.no)",
         "SELECT 1 FROM head h WHERE EXISTS (SELECT NULL FROM line WHERE line.no = h.no)",
+        "SELECT 1 FROM head h WHERE EXISTS (SELECT net FROM line WHERE line.no = h.no)",
+        "SELECT (SELECT ctid FROM line) FROM head h",
         "SELECT (SELECT h.net FROM line) FROM head h",
         "SELECT (SELECT max(net) FROM line) FROM head h",
         "SELECT (SELECT net FROM line, head) FROM head h",
@@ -66,6 +68,10 @@ fn other_queries_within_queries_are_let_be() {
     ] {
         assert_eq!(outer_column(query, &tables), None, "{query}");
     }
+    let mut twice = tables.clone();
+    twice.push(KnownTable { name: "old.line".to_owned(), ..twice[1].clone() });
+    let query = "SELECT 1 FROM head WHERE net IN (SELECT net FROM line)";
+    assert_eq!((tables[1].name.as_str(), outer_column(query, &twice)), ("line", None));
     for query in [
         "SELECT 1 FROM head WHERE net IN (SELECT DISTINCT net FROM line WHERE qty IN (1, 2))",
         "SELECT 1 FROM head WHERE net = (SELECT \"net\" FROM line l LIMIT 1)",

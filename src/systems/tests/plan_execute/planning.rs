@@ -308,6 +308,13 @@ async fn a_number_of_the_task_is_none_from_nowhere_however_it_is_written() {
         let run = scene.plans(&[plan]).answers("So much.").ask(task).await;
         assert_eq!(run.requests("planner").len(), 1, "{task}");
     }
+    let (found, number) = (hits(), returns("calculate", &json!({"number": 600})));
+    let input = json!({"expression": "0.25 * 1840"});
+    let made_up = json!([[step("c", "UtilityAgent", "CalculatorTool", &input)]]);
+    let scene = Scene::new(&json!({})).tool(&found).tool(&number);
+    let scene = scene.plans(&[made_up, json!([[search("s1", "tea")]])]).answers("So much.");
+    let run = scene.ask("What do 25 of 1,840 pots cost?").await;
+    assert_eq!(run.requests("planner").len(), 2, "25 is no percentage here");
 }
 
 /// PE-35: a file gets no number that the planner has made up, and lists may count.

@@ -55,7 +55,7 @@ pub fn give_owners(query: &str, tables: &[KnownTable]) -> String {
 /// from another table than the one that was named.
 pub fn owner_notes(query: &str, tables: &[KnownTable]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
-    for OwnerChange { alias, table, column, owner, .. } in
+    for QualifierChange { alias, table, column, owner, .. } in
         changes(query, tables).unwrap_or_default()
     {
         let note = format!(
@@ -69,7 +69,7 @@ pub fn owner_notes(query: &str, tables: &[KnownTable]) -> Vec<String> {
 }
 
 /// An alias that stands before a column of another table.
-struct OwnerChange<'q> {
+struct QualifierChange<'q> {
     /// Where it stands.
     place: Range<usize>,
     alias: &'q str,
@@ -81,7 +81,7 @@ struct OwnerChange<'q> {
 }
 
 /// The aliases to change; none if the query is not understood.
-fn changes<'q>(query: &'q str, tables: &'q [KnownTable]) -> Option<Vec<OwnerChange<'q>>> {
+fn changes<'q>(query: &'q str, tables: &'q [KnownTable]) -> Option<Vec<QualifierChange<'q>>> {
     let tokens = tokens(query);
     if tokens.iter().filter(|token| token.is_word("select")).count() != 1 {
         return None;
@@ -112,7 +112,7 @@ fn changes<'q>(query: &'q str, tables: &'q [KnownTable]) -> Option<Vec<OwnerChan
             return None;
         }
         let (place, table, owner) = (token.place.clone(), &*own.table.name, owner.written);
-        changes.push(OwnerChange { place, alias, table, column, owner });
+        changes.push(QualifierChange { place, alias, table, column, owner });
     }
     Some(changes)
 }

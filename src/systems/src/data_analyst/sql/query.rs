@@ -13,7 +13,7 @@ use super::multiplied_rows::multiplied_rows;
 use super::outer_column::outer_column;
 use super::unit_check::unit_mismatch;
 use super::value_lookup::texts;
-use super::work::{CandidateResult, MendedQuery, SqlAttempt, SqlWork};
+use super::work::{CandidateResult, CorrectedQuery, SqlAttempt, SqlWork};
 use crate::data_analyst::DataAnalyst;
 use crate::data_analyst::agent_result::{AgentError, AgentExecutionStatus, AgentResult};
 use crate::data_analyst::deadline;
@@ -46,7 +46,7 @@ pub(in crate::data_analyst) async fn check(
     } else if let Some((message, hint)) = outer_column(&work.query, &work.known_tables) {
         fail(&cx, &mut work, AgentError::new("QueryError", message).with("hint", hint), 0.0);
     } else if let Err(fault) = check_only(&cx, &work.query).await {
-        match mended_query(&work, &fault) {
+        match corrected_query(&work, &fault) {
             Some(mended) if check_only(&cx, &mended.query).await.is_ok() => {
                 mend(&cx, &mut work, mended);
             }
@@ -76,7 +76,7 @@ pub(in crate::data_analyst) async fn run(
     let error = repeated.and_then(|earlier| earlier.error.clone());
     if let Some(error) = error.filter(|error| !is_doubt(&error.kind)) {
         let is_of_column = unknown_column(&error.message).is_some();
-        let Some(mended) = work.mended_query().filter(|_| is_of_column) else {
+        let Some(mended) = work.corrected_query().filter(|_| is_of_column) else {
             fail(&cx, &mut work, error, 0.0);
             return Ok(patch(&cx, work));
         };
@@ -109,9 +109,9 @@ pub(in crate::data_analyst) async fn run(
 async fn found(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork) -> Result<Json, Fault> {
     let finds_nothing = |found: &Json| table(cx, found).is_some_and(|table| is_nothing(&table));
     let found = rows(cx, &work.query).await;
-    let by_key = |query| MendedQuery { query, notes: Vec::new() };
+    let by_key = |query| CorrectedQuery { query, notes: Vec::new() };
     let other = match &found {
-        Err(fault) => mended_query(work, fault),
+        Err(fault) => corrected_query(work, fault),
         Ok(found) if finds_nothing(found) => work.query_by_key().map(by_key),
         Ok(_) => None,
     };
@@ -198,7 +198,7 @@ fn is_late(cx: &NodeContext<DataAnalyst>, work: &SqlWork) -> bool {
 }
 
 /// The query with its names as the schema has them, if that may be what is wrong with it.
-fn mended_query(work: &SqlWork, fault: &Fault) -> Option<MendedQuery> {
+fn corrected_query(work: &SqlWork, fault: &Fault) -> Option<CorrectedQuery> {
     let is_of_names = matches!(
         fault.code,
         FaultCode::QueryRefused
@@ -206,11 +206,11 @@ fn mended_query(work: &SqlWork, fault: &Fault) -> Option<MendedQuery> {
             | FaultCode::QueryFailed
             | FaultCode::ToolFailed
     );
-    if is_of_names { work.mended_query() } else { None }
+    if is_of_names { work.corrected_query() } else { None }
 }
 
-fn mend(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork, mended: MendedQuery) {
-    let MendedQuery { query, notes } = mended;
+fn mend(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork, mended: CorrectedQuery) {
+    let CorrectedQuery { query, notes } = mended;
     for note in notes {
         work.note(&query, note);
     }

@@ -52,7 +52,7 @@ pub struct QueryNote {
 }
 
 /// A query with its names as the schema has them, and what a reader has to know of the change.
-pub(crate) struct MendedQuery {
+pub(crate) struct CorrectedQuery {
     pub(crate) query: String,
     pub(crate) notes: Vec<String>,
 }
@@ -121,7 +121,7 @@ impl SqlWork {
 
     /// The query with its names as the schema has them; none if it has them already. A column is
     /// taken from another table only once the model was told of an unknown one.
-    pub(crate) fn mended_query(&self) -> Option<MendedQuery> {
+    pub(crate) fn corrected_query(&self) -> Option<CorrectedQuery> {
         let quoted = quote_names(&self.query, &self.known_tables, &self.dialect);
         let errors = self.attempts.iter().filter_map(|attempt| attempt.error.as_ref());
         let was_told = errors.into_iter().any(|error| unknown_column(&error.message).is_some());
@@ -131,7 +131,7 @@ impl SqlWork {
         } else {
             (quoted, Vec::new())
         };
-        (query != self.query).then_some(MendedQuery { query, notes })
+        (query != self.query).then_some(CorrectedQuery { query, notes })
     }
 
     /// Keeps what a reader has to know of a query.
