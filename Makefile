@@ -51,9 +51,12 @@ format: $(VENV)/.tools ## Format Rust and Python
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format
 
-lint: setup ## Clippy, rustfmt, ruff and mypy, warnings being errors
+RUSTDOC := RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
+
+lint: setup ## Clippy, rustdoc, rustfmt, ruff and mypy, warnings being errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(RUSTDOC)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -133,7 +136,7 @@ eval: setup ## Ask models questions with known answers (MODEL=name; default: loc
 	$(BIN)/python -m tests.eval $(if $(MODEL),--model '$(MODEL)') $(ARGS)
 
 docs: setup ## Build the Rust API pages and run every example
-	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
+	$(RUSTDOC)
 	$(BIN)/python -m pytest tests/house/test_examples.py
 
 deny: ## cargo-deny: advisories, licences, sources (optional: needs cargo-deny and the network)

@@ -46,7 +46,7 @@ impl RunHeader {
             .hint(format!("resume it with `{stored}`, or choose another thread"))
     }
 
-    /// The body of an entry of [`EntryKind::Run`].
+    /// The body of an entry of `EntryKind::Run`.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = ByteWriter::new();
         out.array(4);
@@ -57,7 +57,7 @@ impl RunHeader {
         out.into_bytes()
     }
 
-    /// Decodes the body of an entry of [`EntryKind::Run`].
+    /// Decodes the body of an entry of `EntryKind::Run`.
     ///
     /// # Errors
     /// `checkpoint_corrupt` if it is damaged.

@@ -107,7 +107,7 @@ impl ThreadLog {
     /// Appends entries, all or none. They are queued when this returns, and durable when the
     /// future resolves.
     /// # Errors
-    /// Those of [`Cipher::close`]; the future fails as [`Store::append`] does.
+    /// Those of `Cipher::close`; the future fails as `Store::append` does.
     pub fn append(
         &mut self,
         entries: impl IntoIterator<Item = (EntryKind, impl Into<Vec<u8>>)>,
