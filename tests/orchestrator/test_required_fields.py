@@ -295,6 +295,7 @@ def test_a_class_that_answers_no_instance_check_takes_any_value() -> None:
 class Filled:
     """An empty default that an agent fills in."""
 
+    question: str = ""
     town: Town = field(default_factory=dict)  # type: ignore[assignment]
     answer: str = ""
 
@@ -302,3 +303,31 @@ class Filled:
 def test_an_empty_default_may_lack_what_agents_fill_in() -> None:
     result = Orchestrator([Returns({"answer": "done"})], state=Filled).run("q")
     assert result.answer == "done"
+
+
+def test_an_empty_default_may_be_given_and_given_back() -> None:
+    class Returning(Agent):
+        def act(self, state: Filled, ctx: AgentContext) -> Any:
+            return state
+
+    class Part(Agent):
+        def act(self, state: Filled, ctx: AgentContext) -> Any:
+            return {"town": state.town, "answer": "done"}
+
+    team = Orchestrator([Part()], state=Filled, checkpointer="memory:")
+    outer = Orchestrator([Orchestrator([Part()], state=Filled, name="inner")], state=Filled)
+    for run in (
+        lambda: team.run(Filled(question="q"), thread="t"),
+        lambda: team.run(Filled(question="q"), thread="t"),
+        lambda: outer.run("q"),
+        lambda: Orchestrator([Returning(), Part()], state=Filled).run("q"),
+    ):
+        assert run().answer == "done"
+
+
+def test_an_empty_dict_that_is_no_default_lacks_fields() -> None:
+    State = TypedDict("State", {"town": Town, "answer": str}, total=False)  # noqa: UP013
+    with pytest.raises(StateError, match="field `name` of the key `town` must be given"):
+        Orchestrator([Returns({"town": {}})], state=State).run("q")
+    with pytest.raises(StateError, match="field `name` of the key `town` must be given"):
+        Orchestrator([Returns({"town": {"population": 3}})], state=Filled).run("q")

@@ -151,10 +151,7 @@ class SchemaState:
             first["messages"] = listed(first["messages"])
         try:
             whole = self._fields.coerced(first)
-            # An empty dict is a common default of one that agents fill in.
-            open_keys = {key for key in first.keys() - given.keys() if _is_empty_dict(first[key])}
-            checked = {key: value for key, value in whole.items() if key not in open_keys}
-            self._types.check(checked, whole=True)
+            self._check(whole, whole=True)
         except StateError as error:
             raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
         # What a run begins with is a whole value, also where a write is a part of one.
@@ -170,8 +167,18 @@ class SchemaState:
 
     def write(self, update: Any, agent: str | None) -> dict[str, Any]:
         written = self._written(update, agent)
-        self._types.check(written, whole=False)
+        self._check(written, whole=False)
         return written
+
+    def _check(self, values: Mapping[str, Any], *, whole: bool) -> None:
+        # An empty dict is a common default of one that agents fill in, so it may lack fields, also
+        # where an inner team is given the state, or an agent returns it.
+        empty = {key for key, value in values.items() if _is_empty_dict(value)}
+        if empty:
+            defaults = self._defaults()
+            empty = {key for key in empty if _is_empty_dict(defaults.get(key))}
+        checked = {key: value for key, value in values.items() if key not in empty}
+        self._types.check(checked, whole=whole)
 
     def _written(self, update: Any, agent: str | None) -> dict[str, Any]:
         fields = fields_of(update)
