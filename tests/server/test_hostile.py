@@ -48,7 +48,9 @@ def test_a_request_to_another_name_is_refused(url: str, host: str) -> None:
         assert (reply.status, reply.code) == (403, "request_forbidden")
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST.:1", "127.0.0.1:80", "[::1]:8000"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST.:1", "127.0.0.1:80", "[::1]:8000", "[0:0::1]"]
+)
 def test_a_request_to_this_machine_is_answered(url: str, host: str) -> None:
     assert send(url, "GET", "/health", host=host).status == 200
 
@@ -77,7 +79,16 @@ def test_another_name_can_be_allowed() -> None:
         assert ask(running.url, "Ada", host="evil.example").status == 403
 
 
-@pytest.mark.parametrize("name", ["2001:db8::7", "[2001:DB8::7]", "DESK.example.com."])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "2001:db8::7",
+        "[2001:DB8::7]",
+        "2001:db8:0:0:0:0:0:7",
+        "2001:0db8::0007",
+        "DESK.example.com.",
+    ],
+)
 def test_a_name_is_compared_as_browsers_send_it(name: str) -> None:
     sent = "[2001:db8::7]:8443" if ":" in name else "desk.example.com"
     with server.start(Greeter(), allowed_hosts=iter([name])) as running:

@@ -124,8 +124,15 @@ def host_of(address: str) -> str | None:
 
 
 def bare(host: str) -> str:
-    """A name as it is compared: without brackets, a final dot or capital letters."""
-    return host.strip("[]").rstrip(".").lower()
+    """A name as it is compared: without brackets, a final dot or capital letters.
+
+    An IPv6 address has its shortest form, as browsers send it.
+    """
+    name = host.strip("[]").rstrip(".").lower()
+    try:
+        return ipaddress.ip_address(name).compressed
+    except ValueError:
+        return name
 
 
 def _is_loopback(host: str) -> bool:
