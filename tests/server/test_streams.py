@@ -195,3 +195,28 @@ def test_a_client_that_does_not_read_loses_its_run() -> None:
         assert happens(lambda: talker.ended)
         *_, last = stream
     assert (last.name, last.data["error"]["code"]) == ("error", "client_slow")
+
+
+class Reporting(Agent):
+    """Emits events of some sizes in one go."""
+
+    def __init__(self, *sizes: int) -> None:
+        super().__init__(name="reporting")
+        self.sizes = sizes
+
+    async def act(self, state: Any, ctx: Any) -> str:
+        for size in self.sizes:
+            ctx.emit({"text": "x" * size}, "report")
+        return "reported"
+
+
+def test_an_event_larger_than_what_may_wait_is_sent() -> None:
+    sizes = (10, 17 * 2**20, 10)
+    with (
+        server.start(Reporting(*sizes)) as running,
+        events(running.url, "/runs", {"question": "Report."}) as stream,
+    ):
+        *seen, last = stream
+    assert (last.name, last.data.get("answer")) == ("result", "reported")
+    reports = [one.data["data"] for one in seen if one.data.get("name") == "report"]
+    assert tuple(len(one["text"]) for one in reports) == sizes

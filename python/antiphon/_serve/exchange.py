@@ -60,6 +60,7 @@ class RunExchange:
         self._keep_alive = keep_alive
         self._departure = RunCancelled("the client has gone away", code="run_cancelled")
         self._waiting = 0
+        self._large_waits = False
 
     async def reply(self, begin: BeginRun) -> None:
         """Replies with the result."""
@@ -82,12 +83,10 @@ class RunExchange:
 
         def put(event: Event | None) -> None:
             chunk = None if event is None else event_chunk("event", shown_event(event), event.seq)
-            size = len(chunk or b"")
-            if self._waiting + size > _MOST_WAITING:
+            if self._has_room(len(chunk or b"")):
+                inbox.put_nowait(chunk)
+            else:
                 run.end(_too_slow())
-                return
-            self._waiting += size
-            inbox.put_nowait(chunk)
 
         run = begin(lambda event: loop.call_soon_threadsafe(put, event))
         # In line behind the events, which may come from other threads.
@@ -101,9 +100,26 @@ class RunExchange:
             await send_chunk(self._send, event_chunk("start", {"thread": self._thread}))
             while chunk is not None:
                 await send_chunk(self._send, chunk)
-                self._waiting -= len(chunk)
+                self._is_sent(len(chunk))
                 chunk = await self._next(inbox)
             await self._conclude(run)
+
+    def _has_room(self, size: int) -> bool:
+        """Whether a further event may wait; it is counted then."""
+        # An event above the limit says nothing of its client: one may wait beside the others.
+        if size > _MOST_WAITING:
+            had_room, self._large_waits = not self._large_waits, True
+            return had_room
+        if self._waiting + size > _MOST_WAITING:
+            return False
+        self._waiting += size
+        return True
+
+    def _is_sent(self, size: int) -> None:
+        if size > _MOST_WAITING:
+            self._large_waits = False
+        else:
+            self._waiting -= size
 
     async def _next(self, inbox: asyncio.Queue[bytes | None]) -> bytes | None:
         while True:
