@@ -335,12 +335,14 @@ class Numbers(TypedDict, total=False):
     share: float
     listed: list[int] | None
     is_any: bool
+    choice: Literal[1, 2]
 
 
 @pytest.mark.parametrize(
     "update",
     [
         {"whole": np.int64(3)},
+        {"choice": np.int64(2)},
         {"share": np.float32(0.5)},
         {"share": np.int64(3)},
         {"listed": [1, np.uint8(2)]},
@@ -362,6 +364,11 @@ def test_a_number_of_numpy_counts_as_that_of_python(update: Any) -> None:
         ({"whole": np.array([3])}, "`whole` must be int: ndarray"),
         ({"share": Fraction(1, 2)}, "`share` must be float or int: Fraction"),
         ({"is_any": np.int64(1)}, "`is_any` must be bool: int64"),
+        ({"whole": np.timedelta64(3, "ns")}, "`whole` must be int: timedelta64"),
+        ({"share": np.timedelta64(3, "ns")}, "`share` must be float or int: timedelta64"),
+        ({"choice": np.int64(3)}, "`choice` must be 1 or 2: int64"),
+        ({"choice": np.bool_(True)}, "`choice` must be 1 or 2: bool"),
+        ({"choice": np.timedelta64(1, "ns")}, "`choice` must be 1 or 2: timedelta64"),
     ],
 )
 def test_another_number_of_numpy_does_not_fit(update: Any, expected: str) -> None:

@@ -15,7 +15,7 @@ from antiphon._schema.hints import is_alias, type_behind
 from antiphon._state_schema import is_model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _READABLE = (list, tuple, set, frozenset, collections.deque)
 """Containers whose elements can be read more than once; iterators are left alone."""
@@ -33,8 +33,8 @@ class Mismatch(NamedTuple):
     Attributes:
         path: where it stands within the value of the key, outermost first.
         expected: what it must be.
-        found: what it is, as `described`.
-        hint: what to do about it, if that is not to be seen from what is expected.
+        found: the value as `described` shows it, or what is missing from it.
+        hint: how to correct it, where `expected` does not say that.
     """
 
     path: tuple[str, ...]
@@ -108,8 +108,15 @@ def _bounded(text: str) -> str:
 
 
 def _plain(hint: Any) -> Any:
-    """The type that a ``NewType`` stands for, without the metadata of ``Annotated``."""
+    """The type that a ``NewType`` stands for, without metadata and qualifiers."""
+    *_, innermost = _layers(hint)
+    return innermost
+
+
+def _layers(hint: Any) -> Iterator[Any]:
+    """A type hint, and what remains as ``NewType``, ``Annotated`` and qualifiers are taken off."""
     while True:
+        yield hint
         if isinstance(hint, typing.NewType):
             hint = type_behind(hint)
         elif hasattr(hint, "__metadata__"):
@@ -117,7 +124,7 @@ def _plain(hint: Any) -> Any:
         elif _qualifier(hint):
             hint = typing.get_args(hint)[0]
         else:
-            return hint
+            return
 
 
 def _qualifier(hint: Any) -> str | None:
@@ -131,13 +138,8 @@ def _is_required(hint: Any, *, otherwise: bool) -> bool:
 
     Where annotations are strings, the class does not know their qualifiers.
     """
-    while True:
-        qualifier = _qualifier(hint)
-        if qualifier in ("Required", "NotRequired"):
-            return qualifier == "Required"
-        if qualifier is None and not hasattr(hint, "__metadata__"):
-            return otherwise
-        hint = hint.__origin__ if qualifier is None else typing.get_args(hint)[0]
+    found = {_qualifier(layer) for layer in _layers(hint)}
+    return "Required" in found or (otherwise and "NotRequired" not in found)
 
 
 def _is_typed_dict(kind: Any) -> bool:
@@ -184,8 +186,10 @@ class _Instance:
 def _number(value: Any) -> Any:
     """A number of numpy, such as the sum of a column, as the one of Python that it stands for."""
     numpy = sys.modules.get("numpy")
-    is_numpys = numpy is not None and isinstance(value, numpy.number | numpy.bool_)
-    return value.item() if is_numpys else value
+    if numpy is None or not isinstance(value, numpy.number | numpy.bool_):
+        return value
+    # A duration counts as an integer of numpy, and says so if its unit is the nanosecond.
+    return value if isinstance(value, numpy.timedelta64) else value.item()
 
 
 class _Literal:
@@ -198,10 +202,11 @@ class _Literal:
 
     def mismatch(self, value: Any, depth: int = 0) -> Mismatch | None:
         del depth
+        plain = _number(value)
         for known in self._values:
             # `True` equals 1 and is another literal.
-            same_kind = isinstance(value, bool) == isinstance(known, bool)
-            if value is known or (same_kind and isinstance(value, type(known)) and value == known):
+            same_kind = isinstance(plain, bool) == isinstance(known, bool)
+            if plain is known or (same_kind and isinstance(plain, type(known)) and plain == known):
                 return None
         names = " or ".join(described(known) for known in self._values)
         return Mismatch((), _bounded(names), described(value))
