@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from antiphon._type_params import ContextT, Generic
 from antiphon.budget import Budget
+from antiphon.result import Result, RunResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from antiphon._antiphon import Context, Event
     from antiphon._orchestrator.agent_spec import Spec
     from antiphon.result import Usage
+
+_R = TypeVar("_R", bound=RunResult)
 
 
 class RunContext(Generic[ContextT]):
@@ -92,14 +95,13 @@ class RunContext(Generic[ContextT]):
         return f"{type(self).__name__}(agent={self.agent!r}, attempt={self.attempt})"
 
 
-def is_watched(ctx: RunContext[Any]) -> bool:
-    """Whether somebody watches the run."""
-    return ctx._ctx.watched  # noqa: SLF001 - agents have no use for it
+def engine_of(ctx: RunContext[Any]) -> Context:
+    """The run as the engine's, for code of antiphon."""
+    return ctx._ctx  # noqa: SLF001 - agents have no use for it
 
 
-def event_relay(ctx: RunContext[Any]) -> Callable[[Event], object]:
-    """A function that adds the events of a run within an agent's node to the run around it."""
-    engine = ctx._ctx  # noqa: SLF001 - agents have no use for it
+def event_relay(engine: Context) -> Callable[[Event], object]:
+    """A function that adds the events of a run within a node or a role to the run around it."""
 
     def relay(event: Event) -> None:
         if event.kind != "dropped":
@@ -108,17 +110,24 @@ def event_relay(ctx: RunContext[Any]) -> Callable[[Event], object]:
     return relay
 
 
-def charge(ctx: RunContext[Any], usage: Usage) -> None:
-    """Counts what a team within the team has spent."""
-    count_usage(ctx._ctx, usage)  # noqa: SLF001 - agents have no use for it
-
-
-def count_usage(engine: Context, usage: Usage) -> None:
-    """Counts what a run within a node or a role has spent.
+async def charged(engine: Context, part: Awaitable[_R]) -> _R:
+    """The result of a run within a node or a role; what it has spent counts, also if it fails.
 
     Raises:
         BudgetError: it is more than was left (``budget_exhausted``).
     """
+    try:
+        result = await part
+    except Exception as error:
+        spent = Result.of(error)
+        if spent is not None:
+            _count_usage(engine, spent.usage)
+        raise
+    _count_usage(engine, result.usage)
+    return result
+
+
+def _count_usage(engine: Context, usage: Usage) -> None:
     # Tokens come last: those of a run's last call may exceed the limit, as those of any call.
     for kind, count in (("model", usage.model_calls), ("tool", usage.tool_calls)):
         for _ in range(count):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon._orchestrator.declaration import AgentDeclaration, TeamBase
-from antiphon._orchestrator.run_context import charge, event_relay, is_watched
+from antiphon._orchestrator.run_context import charged, engine_of, event_relay
 from antiphon._state_schema import fields_of_state
 from antiphon.errors import BudgetError
-from antiphon.result import Result
 
 if TYPE_CHECKING:
     from antiphon._orchestrator.run_context import RunContext
@@ -37,14 +36,10 @@ class TeamMember(AgentDeclaration):
     async def act(self, state: Any, ctx: RunContext[Any]) -> dict[str, Any]:
         """Runs the team."""
         first = self._first(state)
-        try:
-            result = await self.team.run_part(
-                first, ctx.budget, event_relay(ctx), watched=is_watched(ctx)
-            )
-        except Exception as error:
-            _charge(ctx, Result.of(error))
-            raise
-        _charge(ctx, result)
+        engine = engine_of(ctx)
+        show = event_relay(engine)
+        part = self.team.run_part(first, ctx.budget, show, watched=engine.watched)
+        result = await charged(engine, part)
         if result.outcome in _LIMITS:
             raise BudgetError(
                 f"team `{self.name}` reached a limit: {result.reason}",
@@ -98,12 +93,6 @@ def tightest(own: Budget | None, left: Budget | None) -> dict[str, Any]:
     for name, value in ({} if left is None else left.limits()).items():
         limits[name] = min(limits.get(name, value), value)
     return limits
-
-
-def _charge(ctx: RunContext[Any], result: Result | None) -> None:
-    """Adds what a part has spent to the run that it belongs to."""
-    if result is not None:
-        charge(ctx, result.usage)
 
 
 def _same(value: Any, before: Any) -> bool:

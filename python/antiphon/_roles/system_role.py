@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from antiphon._orchestrator.declaration import TeamBase
-from antiphon._orchestrator.run_context import count_usage
+from antiphon._orchestrator.run_context import charged, event_relay
 from antiphon._roles.reply import read_reply
 from antiphon.budget import Budget
 from antiphon.errors import BudgetError, StateError, ValidationError
-from antiphon.result import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from antiphon._antiphon import Context, Event
     from antiphon._roles.callbacks import CallerContext
@@ -80,21 +79,13 @@ class SystemRole:
     async def _run(
         self, brief: dict[str, Any], call: Context, caller: CallerContext
     ) -> dict[str, Any]:
-        def show(event: Event) -> None:
-            if event.kind != "dropped":
-                call.relay(event)
-
         question = question_of(self._role, self._role.view(brief))
         left = Budget(**call.budget_left())
         options: Any = {"watched": call.watched, "context": caller.context}
-        try:
-            result = await self._system.run_part(question, left, show, **options)
-        except Exception as error:
-            spent = Result.of(error)
-            if spent is not None:
-                count_usage(call, spent.usage)
-            raise
-        count_usage(call, result.usage)
+        part: Awaitable[RunResult] = self._system.run_part(
+            question, left, event_relay(call), **options
+        )
+        result = await charged(call, part)
         caller.models.extend(_models(result))
         return self._reply(result, brief)
 
