@@ -253,9 +253,9 @@ def table_text(frame: Any) -> str:
     """
     if is_series(frame):
         frame = frame.to_frame()
-    rows, columns = frame.shape
+    rows = frame.shape[0]
     shown = with_index(frame.head(ROWS))
-    lines = [f"{rows} rows x {columns} columns"]
+    lines = [f"{rows} rows x {len(shown.columns)} columns"]
     lines.append(" | ".join(_table_cell(name) for name in shown.columns))
     cells = shown.itertuples(index=False) if hasattr(shown, "itertuples") else shown.iter_rows()
     lines += [" | ".join(_table_cell(value) for value in row) for row in cells]
@@ -264,12 +264,24 @@ def table_text(frame: Any) -> str:
     return "\n".join(lines)
 
 
-def with_index(frame: Any) -> Any:
-    """The frame of pandas with its index as columns, unless that only counts the rows."""
+def with_index(frame: Any, *, keeps_numbers: bool = True) -> Any:
+    """The frame of pandas with its index as columns, unless that only counts the rows.
+
+    Args:
+        frame: the frame.
+        keeps_numbers: whether an index of integers without a name is kept unless it counts the
+            rows; that of a filtered frame has the numbers that the rows had before.
+    """
     index = getattr(frame, "index", None)
-    if index is None or (type(index).__name__ == "RangeIndex" and index.name is None):
+    if index is None:
         return frame
-    return frame.reset_index(allow_duplicates=True)
+    is_named = any(name is not None for name in index.names)
+    is_count = type(index).__name__ == "RangeIndex" if keeps_numbers else _is_numbers(index)
+    return frame if is_count and not is_named else frame.reset_index(allow_duplicates=True)
+
+
+def _is_numbers(index: Any) -> bool:
+    return index.inferred_type in {"integer", "empty"}
 
 
 def _table_cell(value: Any) -> str:

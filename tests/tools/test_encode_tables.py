@@ -40,5 +40,5 @@ def test_a_long_table_is_cut_and_marked(library: str) -> None:
 def test_an_index_that_says_something_is_shown() -> None:
     pd: Any = pytest.importorskip("pandas")
     text = encode_result(pd.DataFrame({"a": [1]}, index=["k"]))
-    assert text == "1 rows x 1 columns\nindex | a\nk | 1"
+    assert text == "1 rows x 2 columns\nindex | a\nk | 1"
     assert encode_result(pd.Timestamp("2026-01-02")) == "2026-01-02T00:00:00"

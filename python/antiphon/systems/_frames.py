@@ -14,6 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from antiphon._json_values import with_index
 from antiphon.errors import ValidationError
 from antiphon.systems._text_table import read_text_table
 
@@ -113,7 +114,7 @@ def _table(name: str, frame: Any) -> _Table:
     if hasattr(frame, "iter_rows") and hasattr(frame, "columns"):
         return [str(column) for column in frame.columns], frame.iter_rows()
     if hasattr(frame, "itertuples") and hasattr(frame, "columns"):
-        frame = _with_index(frame)
+        frame = with_index(frame, keeps_numbers=False)
         columns = [str(column) for column in frame.columns]
         return columns, frame.itertuples(index=False, name=None)
     if isinstance(frame, Mapping):
@@ -134,15 +135,6 @@ def _frame_hint(given: Any) -> str:
         return "pass a pandas or polars DataFrame"
     hint = "a series becomes a frame with `.to_frame()`"
     return f"{hint}, or with `.reset_index()`" if hasattr(given, "reset_index") else hint
-
-
-def _with_index(frame: Any) -> Any:
-    """The frame of pandas with its index as columns, if that says more than a position."""
-    index = frame.index
-    is_named = any(name is not None for name in index.names)
-    if is_named or index.inferred_type not in {"integer", "empty"}:
-        return frame.reset_index(allow_duplicates=True)
-    return frame
 
 
 def _rows_of(name: str, columns: Mapping[Any, Any]) -> Iterable[Sequence[Any]]:
