@@ -146,9 +146,15 @@ class Unclean(Waiting):
             raise RuntimeError("half of the order is booked") from error
 
 
-@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+@pytest.mark.parametrize(
+    ("accept", "logged"),
+    [
+        ("application/json", "a request failed: POST /runs, run "),
+        ("text/event-stream", "`desk` failed after it was cancelled"),
+    ],
+)
 def test_a_failure_after_the_client_has_gone_is_logged(
-    accept: str, caplog: pytest.LogCaptureFixture
+    accept: str, logged: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     waiter = Unclean(name="desk")
     with server.start(waiter, grace=0) as running:
@@ -157,6 +163,8 @@ def test_a_failure_after_the_client_has_gone_is_logged(
         assert happens(lambda: waiter.started)
         connection.close()
         assert happens(lambda: "half of the order is booked" in caplog.text)
+    assert waiter.cancelled == 1
+    assert logged in caplog.text
 
 
 class Talking(Agent):

@@ -721,6 +721,7 @@ def test_a_tool_that_ends_the_program_tells_the_model_nothing(kind: type[BaseExc
     model = scripted([{"tool_calls": [{"name": "leave", "arguments": {}}]}, "I left."])
     with pytest.raises(kind, match="fatal"):
         Agent(model, tools=[leave]).run("Leave.")
+    assert len(model.requests) == 1
 
 
 def test_a_tool_that_awaited_something_cancelled_is_told_to_the_model() -> None:
