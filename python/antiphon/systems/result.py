@@ -29,7 +29,8 @@ class SystemResult(RunResult):
 
     Attributes:
         error: the exception that ended the question, or the last one before a limit.
-        models: the names of the models of the roles, without duplicates.
+        models: the names of the models of the roles, without duplicates. Of a team or a system in
+            a role, those that have answered; after a resume, only since then.
     """
 
     error: AntiphonError | None = None
