@@ -97,10 +97,11 @@ class Agent(
         durability: the durability of these threads, as for `Orchestrator`.
 
     Raises:
-        ValidationError: a keyword is no option, or a number, a policy or a list is none; an
-            attribute of a subclass is a near miss of an option, or a subclass defines ``run``
-            (``agent_invalid``). The rest (the model, names, tools, the output, attributes of
-            subclasses) is checked when a team is built, or when the agent first runs alone.
+        ValidationError: ``agent_invalid``: a keyword is no option; `retry`, `timeout`, `budget`,
+            `temperature`, `on_error`, `tools` or a limit has a wrong value; an attribute of a
+            subclass is a misspelt option; or a subclass defines ``run``. Other values, and the
+            attributes of subclasses, are checked when a team is built or the agent first runs
+            alone.
 
     Example:
         >>> from antiphon.models import scripted

@@ -35,8 +35,8 @@ def get(name: str | Sequence[str | Model], **settings: Any) -> Model:
             variables that the provider's own client reads), ``timeout`` (seconds one attempt
             may take; default: 600), ``idle_timeout`` (seconds that a reply which has begun may
             pause; default: 120, on this machine 600), ``max_attempts`` (how often a request is
-            attempted that meets a failed connection, 429, 5xx, a malformed or cut reply, or a
-            time-out; default: 3), ``headers``
+            sent if it fails with a connection error, 429, 5xx, a malformed or incomplete reply,
+            or a time-out; default: 3), ``headers``
             and ``extra_body`` (added to each request), ``idempotency_header`` (whether requests
             carry the key of their call as ``Idempotency-Key``, the same when a run that was lost
             makes them again; default: no), ``capabilities`` (what the model accepts, where that

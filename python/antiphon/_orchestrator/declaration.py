@@ -67,9 +67,9 @@ class TeamBase(ABC):
             left: what is left of the budget of the other run.
             show: receives the events: as they happen if `watched`, else at the end.
             watched: whether somebody watches the other run.
-            context: what the caller of a system passed that has the team in a role. Default: the
-                team works for the node of the caller, in whose run it is stored and whose context
-                it has.
+            context: the ``context=`` of the question to the system that has the team in a role.
+                Default: the team runs in a node of another team, whose context it uses and whose
+                run stores it.
         """
 
 

@@ -80,7 +80,7 @@ def read_tools(given: Any, where: str) -> list[Any] | tuple[Any, ...]:
 
 
 def check_given(given: Mapping[str, Any], where: str) -> None:
-    """Checks options of an agent that say all about themselves, as soon as they are given.
+    """Checks those options of an agent that can be checked alone, when the agent is made.
 
     Raises:
         ValidationError: one of them is wrong (``agent_invalid``).

@@ -18,7 +18,7 @@ class RoleSpec:
         replies: the fields of a reply; a bare text is the first one.
         speaks: whether a reply may be a bare text, with the other fields left empty.
         view: makes the state for an agent's ``act`` from the engine's brief.
-        unanswered: the fields that a text gets beside it which says why there is no answer.
+        unanswered: fields that are added to the reply if its text explains why there is no answer.
     """
 
     name: str

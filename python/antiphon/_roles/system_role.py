@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _REQUESTS = ("instruction", "prompt", "question", "task")
 """The keys of a brief that say what is to be done, the most exact first."""
 _OF_MODELS = {"schema", "messages", "step", "step_id", "index", "attempt"}
-"""The keys of a brief that are about the form of a reply, or repeat what others say."""
+"""The keys of a brief that a team does not need: the form of a reply, and repeated content."""
 
 
 class SystemBase(ABC):
-    """A ready system, as another one knows it that has it in a role."""
+    """A ready system, as the system uses it in one of whose roles it is."""
 
     name: ClassVar[str]
 

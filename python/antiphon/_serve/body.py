@@ -112,7 +112,7 @@ def _part(given: Any) -> Any:
 
 
 def _image(given: dict[str, str]) -> Image:
-    # `mime_type` is what states and results have; the bytes tell it.
+    # `mime_type`, which images in states and results have, is accepted; the bytes decide.
     url = given.get("url")
     if url is None:
         return Image(_bytes(given))
