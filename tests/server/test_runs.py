@@ -6,6 +6,7 @@ import base64
 import logging
 import re
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -112,6 +113,16 @@ def test_a_run_without_a_named_thread_gets_one_if_there_is_a_store() -> None:
         thread = ask(running.url, "greet me").body["thread"]
         reply = send(running.url, "POST", f"/threads/{thread}/resume", {"answer": "Ada"})
     assert reply.body["answer"] == "hello Ada"
+
+
+@pytest.mark.parametrize("thread", ["a\nb", "b\n", "user/ada", "a/resume"])
+def test_every_thread_that_can_be_asked_can_be_read_and_resumed(thread: str) -> None:
+    path = f"/threads/{quote(thread, safe='')}"
+    with server.start(Greeter(checkpointer="memory:")) as running:
+        assert ask(running.url, "greet me", thread).body["outcome"] == "paused"
+        assert send(running.url, "GET", path).body["thread"] == thread
+        reply = send(running.url, "POST", f"{path}/resume", {"answer": "Ada"})
+    assert (reply.status, reply.body["answer"]) == (200, "hello Ada")
 
 
 def test_a_paused_run_is_resumed_with_an_answer() -> None:

@@ -45,14 +45,21 @@ class RequestPolicy:
 def application(runner: ServedRunner, runs: ActiveRuns, limits: RequestPolicy) -> ASGIApp:
     """The ASGI application that serves a runner."""
     from starlette.applications import Starlette
+    from starlette.convertors import PathConvertor, register_url_convertor
     from starlette.routing import Route
 
+    class AnyText(PathConvertor):
+        """The name of a thread, which may have slashes and line feeds."""
+
+        regex = r"(?s:.*)"
+
+    register_url_convertor("any_text", AnyText())
     routes = _Routes(runner, runs, limits)
     table: list[tuple[str, Any, str]] = [
         ("/health", routes.health, "GET"),
         ("/runs", routes.run, "POST"),
-        ("/threads/{thread:path}/resume", routes.resume, "POST"),
-        ("/threads/{thread:path}", routes.state, "GET"),
+        ("/threads/{thread:any_text}/resume", routes.resume, "POST"),
+        ("/threads/{thread:any_text}", routes.state, "GET"),
     ]
     made = [
         Route(path, _Endpoint(answer, _route(method, path)), methods=[method])
@@ -64,7 +71,7 @@ def application(runner: ServedRunner, runs: ActiveRuns, limits: RequestPolicy) -
 
 
 def _route(method: str, path: str) -> str:
-    return f"{method} {path.replace(':path', '')}"
+    return f"{method} {path.replace(':any_text', '')}"
 
 
 class _Endpoint:
