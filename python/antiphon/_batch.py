@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from antiphon._event_loop import blocking
 from antiphon._pause import asks
 
 if TYPE_CHECKING:
@@ -38,8 +39,9 @@ def call_in_threads(
     pool = ThreadPoolExecutor(max(1, min(width, len(inputs))), "antiphon-batch")
     try:
         futures = [pool.submit(copy_context().run, call, given) for given in inputs]
-        for future in as_completed(futures):
-            done(future.result())
+        with blocking():
+            for future in as_completed(futures):
+                done(future.result())
     except BaseException as error:
         # Calls beside a question end first; those beside a failure are cancelled.
         ends = cancel is None or asks(error)

@@ -9,19 +9,20 @@ import functools
 import inspect
 import os
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Awaitable, Callable, Coroutine
     from concurrent.futures import Future
+    from contextlib import AbstractContextManager
 
 _T = TypeVar("_T")
 
 _lock = threading.Lock()
-_loop: asyncio.AbstractEventLoop | None = None
-_thread: threading.Thread | None = None
+_loops: list[_LoopThread] = []
+_NOWHERE = nullcontext()
 
 
 class _CarriedExit(Exception):
@@ -32,10 +33,48 @@ class _CarriedExit(Exception):
         self.error = error
 
 
+class _LoopThread:
+    """A loop with a thread of its own; as a context manager, a sync call that blocks it."""
+
+    def __init__(self) -> None:
+        import asyncio
+
+        self.loop = asyncio.new_event_loop()
+        self._blocked_by = 0
+        name = "antiphon-loop"
+        self._thread = threading.Thread(target=self._keep_running, name=name, daemon=True)
+        self._thread.start()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this is its thread."""
+        return self._thread.ident == threading.get_ident()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it can run more code: its thread lives, and waits for no call of antiphon."""
+        return not self._blocked_by and not self.is_here and self._thread.is_alive()
+
+    def __enter__(self) -> None:
+        self._blocked_by += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._blocked_by -= 1
+
+    def _keep_running(self) -> None:
+        process = os.getpid()
+        # A task that a user's code has started may raise an exit, which stops a loop; who awaits
+        # the task receives it when the loop runs again. A fork ends.
+        while os.getpid() == process and not self.loop.is_closed():
+            with suppress(KeyboardInterrupt, SystemExit):
+                self.loop.run_forever()
+
+
 def _forget() -> None:
-    """Drops the loop in a fork, which has none of its parent's threads."""
-    global _lock, _loop, _thread
-    _lock, _loop, _thread = threading.Lock(), None, None
+    """Drops the loops in a fork, which has none of its parent's threads."""
+    global _lock  # noqa: PLW0603 - one per process
+    _lock = threading.Lock()
+    _loops.clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -45,28 +84,21 @@ if hasattr(os, "register_at_fork"):
 def running() -> asyncio.AbstractEventLoop:
     """Return the loop; the first call starts its thread.
 
-    A caller in a running loop (a notebook cell) can block on it, because it uses
-    another thread.
+    A caller in a running loop (a notebook cell) can block on it, because it uses another thread.
+    While async code on it waits for a sync call of antiphon, it can run nothing else: async code
+    within that call gets a second loop, and so on.
     """
-    import asyncio
-
-    global _loop, _thread  # noqa: PLW0603 - one per process
     with _lock:
-        if _loop is None or _thread is None or not _thread.is_alive():
-            _loop = asyncio.new_event_loop()
-            _thread = threading.Thread(
-                target=_keep_running, args=(_loop,), name="antiphon-loop", daemon=True
-            )
-            _thread.start()
-        return _loop
+        for one in _loops:
+            if one.is_free:
+                return one.loop
+        _loops.append(_LoopThread())
+        return _loops[-1].loop
 
 
-def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
-    # A task that a user's code has started may raise an exit, which stops a loop; who awaits the
-    # task receives it when the loop runs again. A fork, which has forgotten the loop, ends.
-    while loop is _loop and not loop.is_closed():
-        with suppress(KeyboardInterrupt, SystemExit):
-            loop.run_forever()
+def blocking() -> AbstractContextManager[None]:
+    """Around a sync call of antiphon that may wait for async code."""
+    return next((one for one in _loops if one.is_here), _NOWHERE)
 
 
 def run_until_complete(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, _T]) -> _T:
@@ -81,10 +113,8 @@ def run_until_complete(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any
 
 
 def on_own_loop() -> bool:
-    """Whether this coroutine runs on antiphon's loop, where sync code waits for it."""
-    import asyncio
-
-    return asyncio.get_running_loop() is _loop
+    """Whether this coroutine runs on a loop of antiphon, where sync code waits for it."""
+    return any(one.is_here for one in _loops)
 
 
 def submit(awaitable: Awaitable[Any], loop: asyncio.AbstractEventLoop | None = None) -> Future[Any]:
@@ -133,7 +163,8 @@ def run_blocking(
     """
     future = submit(awaitable, loop)
     try:
-        return result_of(future, timeout)
+        with blocking():
+            return result_of(future, timeout)
     except TimeoutError:
         # The awaitable itself may raise the same.
         if future.done():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from antiphon._event_loop import blocking
 from antiphon._graph_errors import AnswerError, GraphRecursionError, as_graph_error
 from antiphon._pause import relay_questions
 from antiphon.errors import AntiphonError, RunCancelled
@@ -68,9 +69,10 @@ class RunHandle:
         """Drives it to its end or a pause."""
         self._begin()
         try:
-            self._run.drain()
-            while self.asks_above():
+            with blocking():
                 self._run.drain()
+                while self.asks_above():
+                    self._run.drain()
         except BaseException as error:
             self._settle(error)
             raise

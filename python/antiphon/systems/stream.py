@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from antiphon._antiphon import CancellationToken
+from antiphon._event_loop import blocking
 from antiphon.errors import StateError
 from antiphon.event import Event
 
@@ -83,7 +84,8 @@ class SystemStream(_StreamedQuestion[_R], Generic[_R]):
         if self._over:
             raise StopIteration
         try:
-            item = self._inbox.get()
+            with blocking():
+                item = self._inbox.get()
         except BaseException:  # Ctrl-C
             self.close()
             raise

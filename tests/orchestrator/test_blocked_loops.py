@@ -1,0 +1,119 @@
+"""Sync calls within async code, whose loop runs nothing until they return."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any, TypedDict
+
+import pytest
+
+from antiphon import Agent, Orchestrator, tool
+from antiphon.graph import END, START, StateGraph
+from antiphon.models import scripted
+from antiphon.systems import ReviewLoop
+from systems.test_review_loop import model
+
+
+class Later(Agent):
+    """Answers after the event loop has turned."""
+
+    async def act(self, state: Any, ctx: Any) -> str:
+        await asyncio.to_thread(int)
+        return "later"
+
+
+class Slow(Later):
+    """Takes a thread, so that another drives the run meanwhile."""
+
+    def act(self, state: Any, ctx: Any) -> str:  # type: ignore[override]
+        return ""
+
+
+class Counts(TypedDict, total=False):
+    count: int
+
+
+def of_tool() -> str:
+    @tool
+    async def look() -> str:
+        """Look."""
+        return str(Later().run("?").answer)
+
+    call = {"tool_calls": [{"name": "look", "arguments": {}}]}
+    return str(Agent(scripted([call, "looked"]), name="looking", tools=[look]).run("?").answer)
+
+
+def of_team() -> str:
+    return str(Orchestrator([Slow(), [Later(name="one"), Slow(name="two")]]).run("?").answer)
+
+
+def of_stream() -> str:
+    stream = Later().stream("?")
+    assert [event.kind for event in stream][-1] == "run_finished"
+    return str(stream.result.answer)
+
+
+def of_batch() -> str:
+    return ", ".join(str(one.answer) for one in Later().batch(["?", "?"]))
+
+
+def of_system() -> str:
+    async def research(brief: Any) -> dict[str, str]:
+        await asyncio.to_thread(int)
+        return {"result": "Lima, says the atlas"}
+
+    return str(ReviewLoop(model(), researcher=research).run("?").answer)
+
+
+def of_system_stream() -> str:
+    async def research(brief: Any) -> dict[str, str]:
+        await asyncio.to_thread(int)
+        return {"result": "Lima, says the atlas"}
+
+    stream = ReviewLoop(model(), researcher=research).stream("?")
+    assert list(stream)
+    return str(stream.result.answer)
+
+
+def of_graph() -> str:
+    async def count(state: Counts) -> Counts:
+        await asyncio.to_thread(int)
+        return {"count": 1}
+
+    graph = StateGraph(Counts)
+    graph.add_node("count", count)
+    graph.add_edge(START, "count")
+    graph.add_edge("count", END)
+    return str(graph.compile().invoke({"count": 0}))
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [of_tool, of_team, of_stream, of_batch, of_system, of_system_stream, of_graph],
+)
+def test_async_code_may_call_sync_verbs_whose_code_is_async(inner: Callable[[], str]) -> None:
+    class Outer(Agent):
+        async def act(self, state: Any, ctx: Any) -> str:
+            return inner()
+
+    expected = inner()
+    assert Outer().run("?").answer == expected
+    assert asyncio.run(Outer().arun("?")).answer == expected
+    assert Orchestrator([[Outer(name="one"), Later(name="two")]]).run("?").outcome == "answered"
+
+
+def test_loops_are_used_again() -> None:
+    class Outer(Agent):
+        async def act(self, state: Any, ctx: Any) -> str:
+            return str(Later().run("?").answer)
+
+    def loops() -> int:
+        return sum(one.name == "antiphon-loop" for one in threading.enumerate())
+
+    Outer().run("?")
+    before = loops()
+    for _ in range(3):
+        assert Outer().run("?").answer == "later"
+    assert loops() == before
