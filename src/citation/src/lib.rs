@@ -43,7 +43,7 @@
 //! | `layout`, `field` | reports in a caller's form: their texts as Markdown, and back |
 //! | `confidence`, `verdict`, `correction` | how claims are checked, and whether citations fit |
 //! | `clause`, `numeric`, `quotation` | numbers and quotations against evidence |
-//! | `model_order`, `relevance` | what speaks to language models, and what bears on the question |
+//! | `model_order`, `relevance`, `removal` | what speaks to language models, what bears on the question, what is taken out |
 //! | `ranking`, `hedge` | passages close to a fact; sentences that say that they are not certain |
 //! | `settings`, `request`, `run` | the pipeline as a machine |
 //! | `summary`, `result`, `audit` | what was done, what is delivered, and what does not hold |
@@ -67,6 +67,7 @@ mod quotation;
 mod quote;
 mod ranking;
 mod relevance;
+mod removal;
 mod report;
 mod request;
 mod result;

@@ -6,6 +6,7 @@
 
 use crate::block::{BlockKind, blocks};
 use crate::claim::bare;
+use crate::removal::without_sentences;
 use crate::sentence::sentences;
 use crate::source::CitedSource;
 use crate::span::TextSpan;
@@ -334,37 +335,7 @@ impl InstructionFilter {
     /// assert_eq!((text.as_str(), removed), ("It is 4 m tall.", 2));
     /// ```
     pub fn removed_from(&self, text: &str) -> (String, usize) {
-        let mut gone: Vec<TextSpan> = Vec::new();
-        for block in blocks(text) {
-            let content = block.content.of(text).unwrap_or_default();
-            let whole = matches!(
-                block.kind,
-                BlockKind::Heading(_)
-                    | BlockKind::Code
-                    | BlockKind::TableRow
-                    | BlockKind::TableHead
-            );
-            let parts = sentences(content);
-            let is_own = |span: &&TextSpan| span.of(content).is_some_and(|it| self.repeats(it));
-            let own: Vec<TextSpan> = parts.iter().filter(is_own).copied().collect();
-            if own.is_empty() {
-                continue;
-            }
-            if whole || own.len() == parts.len() {
-                gone.push(block.lines);
-                continue;
-            }
-            let start = block.content.start;
-            gone.extend(own.into_iter().map(|it| TextSpan::new(start + it.start, start + it.end)));
-        }
-        let mut kept = text.to_owned();
-        for span in gone.iter().rev() {
-            let rest = kept.get(span.end..).unwrap_or_default();
-            let spaces = rest.len() - rest.trim_start_matches(' ').len();
-            kept.replace_range(span.start..span.end + spaces, "");
-        }
-        let kept = if gone.is_empty() { kept } else { kept.trim_end().to_owned() };
-        (kept, gone.len())
+        without_sentences(text, |_, sentence| self.repeats(sentence))
     }
 }
 

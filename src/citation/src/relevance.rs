@@ -84,4 +84,14 @@ impl TopicWords {
         };
         self.topics.iter().any(bears)
     }
+
+    /// Whether a text has to do with none of the topics: it does not bear on any, and has no word of
+    /// one that names several things.
+    pub(crate) fn pass_by(&self, text: &str) -> bool {
+        let own = content_words(text);
+        let names = |topic: &Topic| {
+            topic.words.len() > FEW && topic.words.keys().any(|word| own.contains(word))
+        };
+        !self.bear_on(text, "") && !self.topics.iter().any(names)
+    }
 }

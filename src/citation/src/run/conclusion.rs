@@ -42,8 +42,11 @@ impl CitationRun {
             self.counts.verification_skipped = Some(reason.to_owned());
         }
         let mut has_edits = self.clean_up();
-        if self.missing.is_none() && !self.input.sources.is_empty() && self.is_emptied() {
-            self.list_passages();
+        if self.missing.is_none()
+            && !self.input.sources.is_empty()
+            && let Some(missing) = self.without_answer()
+        {
+            self.list_passages(missing);
             has_edits = true;
         }
         let references = self.references();
@@ -72,6 +75,14 @@ impl CitationRun {
         has_edits
     }
 
+    /// Why the report answers nothing.
+    fn without_answer(&self) -> Option<MissingReport> {
+        if self.is_emptied() {
+            return Some(MissingReport::NothingLeft);
+        }
+        self.is_beside_the_question().then_some(MissingReport::BesideTheQuestion)
+    }
+
     /// Whether a report had claims of which none is left, and says nothing else.
     fn is_emptied(&self) -> bool {
         let text = &self.report.text;
@@ -80,13 +91,13 @@ impl CitationRun {
         !self.report.claims.is_empty() && !blocks(text).iter().any(says)
     }
 
-    /// Puts the list of passages in the place of a report of which nothing is left. What became of
-    /// its claims stays on record.
-    fn list_passages(&mut self) {
+    /// Puts the list of passages in the place of a report that answers nothing. What became of its
+    /// claims stays on record.
+    fn list_passages(&mut self, missing: MissingReport) {
         let gone = std::mem::take(&mut self.report.claims);
         self.report.fields.clear();
         self.value = None;
-        self.write_from_evidence(MissingReport::NothingLeft);
+        self.write_from_evidence(missing);
         let count = gone.len();
         let listed = std::mem::take(&mut self.report.claims);
         let renamed = (count + 1..)

@@ -15,6 +15,7 @@ use crate::evidence::Evidence;
 use crate::hedge::is_noted;
 use crate::model_order::{InstructionFilter, plain};
 use crate::relevance::TopicWords;
+use crate::removal::without_repetitions;
 use crate::source::SourceKeys;
 use crate::word::words;
 
@@ -39,6 +40,8 @@ pub enum MissingReport {
     RepeatsPages,
     /// The sources refute all of it.
     NothingLeft,
+    /// It cites nothing, and none of its sentences bears on the question.
+    BesideTheQuestion,
 }
 
 impl MissingReport {
@@ -48,17 +51,20 @@ impl MissingReport {
             Self::NoReply => "no model has written the report",
             Self::RepeatsPages => "the model has only repeated passages of its pages",
             Self::NothingLeft => "its sources refute all that the report said",
+            Self::BesideTheQuestion => {
+                "the report cites nothing, and does not bear on the question"
+            }
         }
     }
 }
 
 impl CitationRun {
-    /// What a model has written, without what pages say to language models, and with code that states
-    /// a number of its own as plain text, which is checked.
+    /// What a model has written, without repetitions and what pages say to language models, and with
+    /// code that states a number of its own as plain text, which is checked.
     pub(super) fn admitted(&self, written: &str) -> String {
         let known = InstructionFilter::of_sources(&self.input.sources);
         let (text, _) = known.removed_from(written);
-        self.without_false_code(&text)
+        self.without_false_code(&without_repetitions(&text))
     }
 
     /// The same of a report that is a value.
@@ -127,12 +133,29 @@ impl CitationRun {
         is_copied && is_idle && self.evidence.iter().any(bears)
     }
 
+    /// Whether a report cites nothing and none of its sentences bears on the question, although
+    /// passages of the sources do.
+    pub(super) fn is_beside_the_question(&self) -> bool {
+        let text = self.text();
+        if self.value.is_some() || !self.report.claims.iter().all(|it| it.keys.is_empty()) {
+            return false;
+        }
+        let asked = self.weighed_words(&[]);
+        let bears = |one: &Evidence| asked.bear_on(&one.quote, &self.heading_of(one));
+        let mut said = statements(text).into_iter().filter_map(|it| it.of(text));
+        said.all(|sentence| asked.pass_by(sentence)) && self.evidence.iter().any(bears)
+    }
+
     pub(super) fn topic_words(&self) -> TopicWords {
+        self.weighed_words(&self.input.topics)
+    }
+
+    fn weighed_words(&self, topics: &[String]) -> TopicWords {
         let texts = self.input.sources.iter().map(|source| {
             if source.read_text().is_empty() { source.snippet.as_str() } else { source.read_text() }
         });
         let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
-        TopicWords::new(&self.input.question, &self.input.topics, &texts)
+        TopicWords::new(&self.input.question, topics, &texts)
     }
 
     /// The title of a passage, and the heading above it.

@@ -89,6 +89,48 @@ fn a_model_that_copies_what_it_was_shown_has_written_no_report() {
 }
 
 #[test]
+fn a_report_beside_the_question_that_cites_nothing_becomes_the_list() {
+    let beside = "Doctor Moe is the oldest of all who work at the place.";
+    let run = scene().writes(beside).run();
+    assert_list(&run);
+    assert_eq!(run.pipeline.missing_report(), Some(MissingReport::BesideTheQuestion));
+
+    for report in [
+        "The sources do not say how fast a ship may be there.",
+        "The hospital of Hamn was founded in 1899 {1899}.",
+    ] {
+        let run = scene().writes(report).run();
+        assert_eq!(run.pipeline.missing_report(), None, "{report}");
+    }
+    // The pages are in another language, as far as their words tell.
+    let mut scene = scene();
+    scene.input.question = "Wie schnell darf man dort fahren?".to_owned();
+    let run = scene.writes(beside).run();
+    assert_eq!(run.pipeline.missing_report(), None);
+}
+
+#[test]
+fn sentences_that_a_model_repeats_are_taken_out() {
+    let written = |text: &str| {
+        let report = scene().writes(&text.replace("[K]", "{4 knots}")).run().result.report;
+        report.replace("[Sitea]", "[K]")
+    };
+    let speed = "A ship may go at 4 knots at most in the harbour [K].";
+    let log = "The master of the harbour keeps its log.";
+    for (text, kept) in [
+        (format!("{speed} {log} {speed} {log} {speed}"), format!("{speed} {log}")),
+        (format!("{speed}\n\n{speed}\n\n{speed}"), speed.to_owned()),
+        (format!("- {speed}\n- {speed}\n- {log}"), format!("- {speed}\n- {log}")),
+        (format!("{speed} {log} The master of the har"), format!("{speed} {log}")),
+        // What another section, another thing or a short sentence says again stays.
+        (format!("{speed} Yes. {log} Yes."), format!("{speed} Yes. {log} Yes.")),
+        (format!("{speed}\n\n{log}\n\n{speed}"), format!("{speed}\n\n{log}\n\n{speed}")),
+    ] {
+        assert_eq!(written(&text), kept, "{text}");
+    }
+}
+
+#[test]
 fn a_report_of_which_nothing_is_left_becomes_the_list() {
     let wrong = "# Speed\n\nA ship may go at 40 knots at most in the harbour of Hamn {4 knots}.";
     let run = scene().writes(wrong).verifies(|_| json!("contradicted")).run();

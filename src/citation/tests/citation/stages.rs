@@ -68,15 +68,14 @@ fn a_verifier_sees_a_claim_and_its_evidence_alone() {
 #[test]
 fn claims_of_the_same_words_in_another_order_are_verified_separately() {
     let page = "Acme bought Globex in the spring after a long negotiation about tea.";
-    let text =
-        "Acme bought Globex {bought}. Globex bought Acme {bought}. Acme bought Globex {bought}.";
+    let text = "Acme bought Globex {bought}. Globex bought Acme {bought}.";
     let run = Scene::new(&[page])
         .writes(text)
         .verifies(|item| {
             json!(if item.claim.starts_with("Acme") { "supported" } else { "contradicted" })
         })
         .run();
-    assert_eq!(run.result.report, "Acme bought Globex [Sitea]. Acme bought Globex [Sitea].");
+    assert_eq!(run.result.report, "Acme bought Globex [Sitea].");
     run.assert_clean();
 }
 
@@ -128,7 +127,9 @@ fn a_sentence_stays_without_a_citation_that_does_not_fit_it() {
         // Hardly a word of it is known.
         ("The harbour of Lima was finished after 80 weeks.", "supported"),
     ] {
-        let run = Scene::new(&[TEA, HARVEST]).writes(text).verifies(move |_| json!(verdict)).run();
+        let mut scene = Scene::new(&[TEA, HARVEST]);
+        scene.input.question += " And the harbour of Lima?";
+        let run = scene.writes(text).verifies(move |_| json!(verdict)).run();
         assert!(!run.result.report.contains('['), "{}", run.result.report);
         assert!(run.result.claims[0].is_abstained, "{:?}", run.result.claims);
         assert_eq!(run.result.summary.citation_corrections, 0);
