@@ -33,6 +33,12 @@ class Town(TypedDict):
     population: int
 
 
+class LaterTown(te.TypedDict):
+    """As pydantic needs it before Python 3.12."""
+
+    name: str
+
+
 class Loose(TypedDict, total=False):
     note: str
     id: Required[int]
@@ -320,6 +326,27 @@ def test_an_empty_default_may_be_given_and_given_back() -> None:
         assert team.run(Filled(question="q"), thread="t").answer == "done"
     assert outer.run("q").answer == "done"
     assert Orchestrator([Returning(), Part()], state=Filled).run("q").answer == "done"
+
+
+class Modelled(pydantic.BaseModel):
+    """The same as a model of pydantic, which does not validate defaults."""
+
+    question: str = ""
+    town: LaterTown = {}  # type: ignore[typeddict-item]
+    answer: str = ""
+
+
+@pytest.mark.parametrize("written", [{"answer": "done"}, {"answer": "done", "town": {}}])
+def test_an_empty_default_of_a_model_may_be_given_back(written: dict[str, Any]) -> None:
+    team = Orchestrator([Returns(written)], state=Modelled)
+    assert team.run("q").answer == "done"
+    assert team.run(Modelled(question="q")).answer == "done"
+    assert Orchestrator([team], state=Modelled).run("q").answer == "done"
+
+
+def test_a_model_checks_a_dict_that_is_not_empty() -> None:
+    with pytest.raises(StateError, match="`name` of the key `town`: Field required"):
+        Orchestrator([Returns({"town": {"population": 3}})], state=Modelled).run("q")
 
 
 def test_an_empty_dict_that_is_no_default_lacks_fields() -> None:

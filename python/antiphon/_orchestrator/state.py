@@ -150,13 +150,14 @@ class SchemaState:
         if "messages" in first:
             first["messages"] = listed(first["messages"])
         try:
-            whole = self._fields.coerced(first)
-            self._check(whole, whole=True)
+            checked = self._fields.coerced(self._checkable(first))
+            self._types.check(checked, whole=True)
         except StateError as error:
             raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
         # What a run begins with is a whole value, also where a write is a part of one.
         return {
-            key: Overwrite(value) if self._reduces(key) else value for key, value in whole.items()
+            key: Overwrite(value) if self._reduces(key) else value
+            for key, value in {**first, **checked}.items()
         }
 
     def turn(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,26 +167,24 @@ class SchemaState:
         return {**fresh, **self.write(given, None)}
 
     def write(self, update: Any, agent: str | None) -> dict[str, Any]:
-        written = self._written(update, agent)
-        self._check(written, whole=False)
-        return written
+        fields = fields_of(update)
+        if "messages" in fields and self._channels.get("messages", _MESSAGES) == _MESSAGES:
+            fields["messages"] = listed(fields["messages"], agent)
+        checked = self._checkable(fields)
+        whole = {key: value for key, value in checked.items() if not self._reduces(key)}
+        checked |= self._fields.coerced(whole)
+        self._types.check(checked, whole=False)
+        return {**fields, **checked}
 
-    def _check(self, values: Mapping[str, Any], *, whole: bool) -> None:
+    def _checkable(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The values that must fit their types."""
         # An empty dict is a common default of one that agents fill in, so it may lack fields, also
         # where an inner team is given the state, or an agent returns it.
         empty = {key for key, value in values.items() if _is_empty_dict(value)}
         if empty:
             defaults = self._defaults()
             empty = {key for key in empty if _is_empty_dict(defaults.get(key))}
-        checked = {key: value for key, value in values.items() if key not in empty}
-        self._types.check(checked, whole=whole)
-
-    def _written(self, update: Any, agent: str | None) -> dict[str, Any]:
-        fields = fields_of(update)
-        if "messages" in fields and self._channels.get("messages", _MESSAGES) == _MESSAGES:
-            fields["messages"] = listed(fields["messages"], agent)
-        whole = {key: value for key, value in fields.items() if not self._reduces(key)}
-        return {**fields, **self._fields.coerced(whole)}
+        return {key: value for key, value in values.items() if key not in empty}
 
     def _defaults(self) -> dict[str, Any]:
         """A new value for each key that need not be given."""
