@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from antiphon._event_loop import blocking
+from antiphon._event_loop import AtLevel, Blocking, level_of_caller
 from antiphon._pause import asks
 
 if TYPE_CHECKING:
@@ -36,10 +36,16 @@ def call_in_threads(
     """
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
+    level = level_of_caller()
+
+    def leveled(given: Any) -> _T:
+        with AtLevel(level):
+            return call(given)
+
     pool = ThreadPoolExecutor(max(1, min(width, len(inputs))), "antiphon-batch")
     try:
-        futures = [pool.submit(copy_context().run, call, given) for given in inputs]
-        with blocking():
+        futures = [pool.submit(copy_context().run, leveled, given) for given in inputs]
+        with Blocking(level_of_caller()):
             for future in as_completed(futures):
                 done(future.result())
     except BaseException as error:

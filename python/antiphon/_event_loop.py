@@ -9,20 +9,22 @@ import functools
 import inspect
 import os
 import threading
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from antiphon._antiphon import current_context
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Awaitable, Callable, Coroutine
     from concurrent.futures import Future
-    from contextlib import AbstractContextManager
 
 _T = TypeVar("_T")
 
 _lock = threading.Lock()
 _loops: list[_LoopThread] = []
-_NOWHERE = nullcontext()
+_here = threading.local()
+"""Has the `level` of a thread, as far as it is known."""
 
 
 class _CarriedExit(Exception):
@@ -34,13 +36,14 @@ class _CarriedExit(Exception):
 
 
 class _LoopThread:
-    """A loop with a thread of its own; as a context manager, a sync call that blocks it."""
+    """A loop with a thread of its own."""
 
     def __init__(self) -> None:
         import asyncio
 
         self.loop = asyncio.new_event_loop()
-        self._blocked_by = 0
+        self.blocked_by = 0
+        """How many sync calls of antiphon, each within the one before, its thread waits for."""
         name = "antiphon-loop"
         self._thread = threading.Thread(target=self._keep_running, name=name, daemon=True)
         self._thread.start()
@@ -51,15 +54,9 @@ class _LoopThread:
         return self._thread.ident == threading.get_ident()
 
     @property
-    def is_free(self) -> bool:
-        """Whether it can run more code: its thread lives, and waits for no call of antiphon."""
-        return not self._blocked_by and not self.is_here and self._thread.is_alive()
-
-    def __enter__(self) -> None:
-        self._blocked_by += 1
-
-    def __exit__(self, *_: object) -> None:
-        self._blocked_by -= 1
+    def is_alive(self) -> bool:
+        """Whether its thread runs."""
+        return self._thread.is_alive()
 
     def _keep_running(self) -> None:
         process = os.getpid()
@@ -82,23 +79,88 @@ if hasattr(os, "register_at_fork"):
 
 
 def running() -> asyncio.AbstractEventLoop:
-    """Return the loop; the first call starts its thread.
+    """Return the loop for this thread; the first call starts the loop's own thread.
 
     A caller in a running loop (a notebook cell) can block on it, because it uses another thread.
     While async code on it waits for a sync call of antiphon, it can run nothing else: async code
-    within that call gets a second loop, and so on.
+    within that call gets a second loop, and so on. Other runs stay on their loop and wait, because
+    what they use may belong to it. Of a thread of the engine it is not known for which run it
+    works: it gets the first loop that waits for nothing.
     """
     with _lock:
-        for one in _loops:
-            if one.is_free:
-                return one.loop
-        _loops.append(_LoopThread())
-        return _loops[-1].loop
+        level = level_here()
+        level = _free_from(0) if level is None else level
+        if level < len(_loops) and _loops[level].is_alive:
+            return _loops[level].loop
+        made = _LoopThread()
+        _loops[level : level + 1] = [made]
+        return made.loop
 
 
-def blocking() -> AbstractContextManager[None]:
+def level_here() -> int | None:
+    """The index of the loop for code of this thread; ``None`` if that is not known."""
+    level: int | None = getattr(_here, "level", None)
+    if level is not None:
+        return level
+    own = next((index for index, one in enumerate(_loops) if one.is_here), None)
+    return None if own is None else _free_from(own + 1)
+
+
+def level_of_caller() -> int:
+    """The index of the loop for a run that this thread begins.
+
+    No loop can wait for itself: those that wait for this thread are blocked, and stay so.
+    """
+    level = level_here()
+    if level is not None:
+        return level
+    try:
+        current_context()
+    except RuntimeError:
+        return 0  # a thread of the user's, for which no loop waits
+    return _free_from(0)
+
+
+def _free_from(start: int) -> int:
+    """The index of the first loop from there that waits for nothing; it may have to be made."""
+    free = (index for index in range(start, len(_loops)) if not _loops[index].blocked_by)
+    return next(free, max(start, len(_loops)))
+
+
+class AtLevel:
+    """Around code on a thread of the engine or of a pool, of a run with the loop of that index."""
+
+    __slots__ = ("_before", "_level")
+
+    def __init__(self, level: int | None) -> None:
+        self._level = level
+
+    def __enter__(self) -> None:
+        self._before = getattr(_here, "level", None)
+        _here.level = self._level
+
+    def __exit__(self, *_: object) -> None:
+        _here.level = self._before
+
+
+class Blocking(AtLevel):
     """Around a sync call of antiphon that may wait for async code."""
-    return next((one for one in _loops if one.is_here), _NOWHERE)
+
+    __slots__ = ("_blocked",)
+
+    def __init__(self, level: int | None) -> None:
+        super().__init__(level)
+        self._blocked = next((one for one in _loops if one.is_here), None)
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        if self._blocked is not None:
+            self._blocked.blocked_by += 1
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        if self._blocked is not None:
+            self._blocked.blocked_by -= 1
 
 
 def run_until_complete(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, _T]) -> _T:
@@ -163,7 +225,7 @@ def run_blocking(
     """
     future = submit(awaitable, loop)
     try:
-        with blocking():
+        with Blocking(level_here()):
             return result_of(future, timeout)
     except TimeoutError:
         # The awaitable itself may raise the same.

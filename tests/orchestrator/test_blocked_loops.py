@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from typing import Any, TypedDict
 
 import pytest
 
-from antiphon import Agent, Orchestrator, tool
+from antiphon import Agent, Orchestrator, Toolset, tool
 from antiphon.graph import END, START, StateGraph
 from antiphon.models import scripted
 from antiphon.systems import ReviewLoop
+from antiphon.tools import ToolContext
 from systems.test_review_loop import model
 
 
@@ -114,6 +117,54 @@ def test_loops_are_used_again() -> None:
 
     Outer().run("?")
     before = loops()
-    for _ in range(3):
-        assert Outer().run("?").answer == "later"
+    answers = Outer().batch(["?"] * 20, concurrency=8)
+    assert {one.answer for one in answers} == {"later"}
     assert loops() == before
+
+
+@asynccontextmanager
+async def pump() -> AsyncIterator[asyncio.Queue[asyncio.Future[str]]]:
+    """Answers futures on the loop that opened it, as clients of services do."""
+    inbox: asyncio.Queue[asyncio.Future[str]] = asyncio.Queue()
+
+    async def answer() -> None:
+        while True:
+            (await inbox.get()).set_result("pumped")
+
+    task = asyncio.create_task(answer())
+    try:
+        yield inbox
+    finally:
+        task.cancel()
+
+
+@tool
+async def use(context: ToolContext) -> str:
+    """Use the pump."""
+    answer = asyncio.get_running_loop().create_future()
+    await context.resource.put(answer)
+    return str(await answer)
+
+
+class Using(Agent):
+    """Calls a tool whose resource belongs to a loop."""
+
+    async def act(self, state: Any, ctx: Any) -> str:
+        call = {"tool_calls": [{"name": "use", "arguments": {}}]}
+        model = scripted([call, "used"])
+        inner = Agent(model, name="inner", tools=[Toolset([use], lifespan=pump)])
+        answer = inner.run("?").answer
+        assert model.requests[1]["messages"][-1]["content"] == "pumped"
+        return str(answer)
+
+
+def test_a_run_stays_on_its_loop_while_others_block_theirs() -> None:
+    def ask(number: int) -> str:
+        if number % 2:
+            return str(Using().run("?").answer)
+        call = {"tool_calls": [{"name": "use", "arguments": {}}]}
+        tools = [Toolset([use], lifespan=pump)]
+        return str(Agent(scripted([call, "used"]), name="plain", tools=tools).run("?").answer)
+
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(ask, range(40))) == {"used"}

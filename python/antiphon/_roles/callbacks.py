@@ -7,7 +7,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Protocol
 
 from antiphon._content import encode_tool_result
-from antiphon._event_loop import result_of, submit
+from antiphon._event_loop import AtLevel, level_of_caller, result_of, submit
 from antiphon._model.adapters import as_model
 from antiphon._tool.approval import ToolCall, approver, decide_call
 from antiphon._tool.lifespan import resource_of
@@ -39,7 +39,7 @@ class CallerContext:
         context: what the caller passed as ``context=``. Default: nothing.
     """
 
-    __slots__ = ("_loop", "_variables", "context", "models", "thread")
+    __slots__ = ("_loop", "_variables", "context", "level", "models", "thread")
 
     def __init__(
         self,
@@ -52,13 +52,16 @@ class CallerContext:
         self.context = context
         self.models: list[str] = []
         """The models of systems that have answered in roles."""
+        self.level = level_of_caller()
+        """The index of antiphon's event loop for the question; see `AtLevel`."""
         self._loop = loop
         self._variables = copy_context()
 
     def call(self, function: Callable[..., Any], *given: Any, on: Cancellable) -> Any:
         """Calls a sync or async function; cancelling `on` cancels a coroutine."""
         variables = self._variables.copy()
-        return variables.run(_await_reply, variables.run(function, *given), on, self._loop)
+        with AtLevel(self.level):
+            return variables.run(_await_reply, variables.run(function, *given), on, self._loop)
 
 
 def model_adapter(given: Any, where: str) -> Model | tuple[Callable[..., Any], str]:
@@ -143,4 +146,6 @@ class ToolCallback:
             resource=None if caller is None else resource_of(self.tool, caller),
             context_summary=about.get("context_summary"),
         )
-        return encode_tool_result(call_tool(self._ungated, arguments, context), self.tool.name)
+        with AtLevel(None if caller is None else caller.level):
+            result = call_tool(self._ungated, arguments, context)
+        return encode_tool_result(result, self.tool.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from antiphon._event_loop import blocking
+from antiphon._event_loop import Blocking, level_of_caller
 from antiphon._graph_errors import AnswerError, GraphRecursionError, as_graph_error
 from antiphon._pause import relay_questions
 from antiphon.errors import AntiphonError, RunCancelled
@@ -69,7 +69,7 @@ class RunHandle:
         """Drives it to its end or a pause."""
         self._begin()
         try:
-            with blocking():
+            with Blocking(level_of_caller()):
                 self._run.drain()
                 while self.asks_above():
                     self._run.drain()

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from antiphon._antiphon import CancellationToken
-from antiphon._event_loop import blocking
+from antiphon._event_loop import AtLevel, Blocking, level_of_caller
 from antiphon.errors import StateError
 from antiphon.event import Event
 
@@ -62,7 +62,7 @@ class SystemStream(_StreamedQuestion[_R], Generic[_R]):
         self._inbox: _Inbox = queue.SimpleQueue()
         self._token = CancellationToken()
         # The thread knows nothing of this object, so that it can be thrown away.
-        work = (ask, self._inbox, self._token)
+        work = (ask, self._inbox, self._token, level_of_caller())
         threading.Thread(target=_work, args=work, name="antiphon-stream", daemon=True).start()
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class SystemStream(_StreamedQuestion[_R], Generic[_R]):
         if self._over:
             raise StopIteration
         try:
-            with blocking():
+            with Blocking(level_of_caller()):
                 item = self._inbox.get()
         except BaseException:  # Ctrl-C
             self.close()
@@ -108,10 +108,14 @@ class SystemStream(_StreamedQuestion[_R], Generic[_R]):
 
 
 def _work(
-    ask: Callable[[_Show, CancellationToken], Any], inbox: _Inbox, token: CancellationToken
+    ask: Callable[[_Show, CancellationToken], Any],
+    inbox: _Inbox,
+    token: CancellationToken,
+    level: int,
 ) -> None:
     try:
-        inbox.put(ask(inbox.put, token))
+        with AtLevel(level):
+            inbox.put(ask(inbox.put, token))
     except BaseException as error:  # noqa: BLE001 - raised where the stream is read
         inbox.put(error)
 
