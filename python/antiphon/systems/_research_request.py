@@ -38,6 +38,7 @@ class CitationSettings(TypedDict, total=False):
     """Settings of the stages of citation; docs/guides/deep-research.md describes each key."""
 
     extracts_with_model: bool
+    narrows_evidence: bool
     generation: Literal["strict", "natural"]
     synthesis_mode: Literal["interleaved", "react"]
     max_synthesis_calls: int

@@ -43,6 +43,9 @@ pub enum ContradictedAction {
 pub struct CitationSettings {
     /// Whether a model chooses the evidence; else words and numbers do.
     pub extracts_with_model: bool,
+    /// Whether only passages that bear on the question or its plan are evidence, if any do; by default
+    /// those of all pages are.
+    pub narrows_evidence: bool,
     /// How the report is written.
     pub generation: GenerationMode,
     /// Who looks for the evidence of each part.
@@ -110,6 +113,7 @@ impl Default for CitationSettings {
     fn default() -> Self {
         Self {
             extracts_with_model: true,
+            narrows_evidence: false,
             generation: GenerationMode::Natural,
             synthesis_mode: SynthesisMode::Interleaved,
             max_synthesis_calls: 40,

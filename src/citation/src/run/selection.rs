@@ -44,6 +44,7 @@ impl CitationRun {
             found = self.by_topics();
         }
         let found = without_instructions(found, &self.input.sources);
+        let found = if self.input.settings.narrows_evidence { self.narrowed(found) } else { found };
         for one in ranked(found, &self.input.settings) {
             self.add_evidence(one);
         }
@@ -52,6 +53,14 @@ impl CitationRun {
         }
         self.note("evidence_selected", json!({"spans": self.evidence.len()}));
         CitationStage::Write
+    }
+
+    /// What bears on the question or its plan; all if nothing does.
+    fn narrowed(&self, found: Vec<Evidence>) -> Vec<Evidence> {
+        let topics = self.topic_words();
+        let bears = |one: &Evidence| topics.bear_on(&one.quote, &self.heading_of(one));
+        let (related, rest): (Vec<_>, Vec<_>) = found.into_iter().partition(bears);
+        if related.is_empty() { rest } else { related }
     }
 
     /// What has words of the steps of the plan, where nothing has words of the question.

@@ -324,6 +324,24 @@ fn a_number_in_words_is_one_number_also_with_a_conjunction() {
 }
 
 #[test]
+fn evidence_can_be_narrowed_to_what_bears_on_the_question() {
+    let quotes = |narrows: bool, question: &str| {
+        let mut scene = scene().settings(|it| it.narrows_evidence = narrows);
+        scene.input.question = question.to_owned();
+        let evidence = scene.run().result.evidence;
+        evidence.into_iter().map(|one| one.quote).collect::<Vec<_>>().join(" ")
+    };
+    let all = quotes(false, QUESTION);
+    assert!(all.contains("4 knots") && all.contains("38 beds"), "{all}");
+    let narrow = quotes(true, QUESTION);
+    assert!(narrow.contains("4 knots") && !narrow.contains("38 beds"), "{narrow}");
+    // Nothing bears on it.
+    let question = "Wie viele Betten, Zimmer, Räume, Türen und Fenster hat Hamn?";
+    assert_eq!(quotes(true, question), quotes(false, question));
+    assert!(!quotes(true, question).is_empty());
+}
+
+#[test]
 fn passages_have_no_headings() {
     let run = scene().settings(|it| it.extracts_with_model = true).answers(|_| {
         json!({"spans": [{"quote": "# The hospital of Hamn\n\nThe hospital of Hamn was founded in 1899 and has 38 beds.", "relevance": 1.0}]})

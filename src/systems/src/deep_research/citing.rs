@@ -24,10 +24,11 @@ use super::synthesis::SYNTHESIS_FAILED;
 use super::tools::{found_pages, read_text, search_arguments};
 use super::topic::plan_topics;
 use crate::citation::CitesSources;
-use crate::citation::role::PASSAGE_EXTRACTOR;
+use crate::citation::role::{PASSAGE_EXTRACTOR, REPORTER};
 use crate::node::NodeContext;
 use crate::patch::Patch;
 use crate::planned_call::{CallProgress, call_planned};
+use crate::prompts::ModelTier;
 use crate::state::{Field, Record, Set, Worst};
 
 /// Seconds of a search for a fact, if those of other searches are not fewer.
@@ -129,9 +130,13 @@ pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) ->
     let config = &cx.system().config;
     let mut settings = config.citation(state.effective_depth)?;
     settings.verifies &= cx.input().verifies();
+    let roles = &cx.system().resources.roles;
     // A small model reads pages slowly, and chooses no better than words do.
-    let reads = !cx.system().resources.roles.is_small_and_shared(PASSAGE_EXTRACTOR.name);
+    let reads = !roles.is_small_and_shared(PASSAGE_EXTRACTOR.name);
     settings.extracts_with_model &= reads || config.citation.contains_key("extracts_with_model");
+    // It writes of whatever it is shown.
+    settings.narrows_evidence |= roles.tier(REPORTER.name) == ModelTier::Small
+        && !config.citation.contains_key("narrows_evidence");
     let source = |source: &ResearchSource| CitedSource {
         url: source.url.clone(),
         title: source.title.clone(),

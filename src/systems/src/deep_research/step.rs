@@ -15,11 +15,12 @@ use super::prompt::{
 };
 use super::source::ResearchSource;
 use super::state::{Observation, State};
-use super::topic::{excerpt, topic_words};
+use super::topic::{excerpt, related, topic_words};
 use crate::builder::RoleNode;
 use crate::delimited_input::{DelimitedInput, cut};
 use crate::node::NodeContext;
 use crate::patch::Patch;
+use crate::prompts::ModelTier;
 use crate::reply::{RoleReply, object, text};
 
 /// Characters of an earlier observation that the researcher reads.
@@ -134,8 +135,12 @@ pub(super) fn observe() -> RoleNode<DeepResearch> {
         conversation: |cx| {
             let mut inputs = step_inputs(cx);
             let most = cx.system().config.content_preview;
-            for found in cx.state.sources_of(&cx.state.step_work.found) {
-                add_source(&mut inputs, found, most);
+            let found = &cx.state.step_work.found;
+            let is_small = cx.system().resources.roles.tier("researcher") == ModelTier::Small;
+            let related = if is_small { related(&cx.state, found) } else { Vec::new() };
+            let shown = if related.is_empty() { found } else { &related };
+            for source in cx.state.sources_of(shown) {
+                add_source(&mut inputs, source, most);
             }
             conversation(cx, ("researcher", "observer"), &[], &inputs, "Write the observation.")
         },

@@ -17,6 +17,22 @@ pub(super) fn topic_words(state: &State) -> TopicWords {
     TopicWords::new(&state.query, &plan_topics(state), &texts)
 }
 
+/// Those of some sources that bear on the question or the step. A small model writes of whatever it
+/// is shown, and most of what a search finds is beside the question.
+pub(super) fn related(state: &State, numbers: &[usize]) -> Vec<usize> {
+    let step = state.step().map(|step| format!("{} {}", step.title, step.description));
+    let texts: Vec<&str> = state.sources.all().iter().map(ResearchSource::text).collect();
+    let topics = TopicWords::new(&state.query, step.as_slice(), &texts);
+    let bears = |source: &ResearchSource| {
+        let text = source.text();
+        sentences(text).into_iter().any(|span| {
+            span.of(text).is_some_and(|sentence| topics.bear_on(sentence, &source.title))
+        })
+    };
+    let found = state.sources_of(numbers).filter(|(_, source)| bears(source));
+    found.map(|(number, _)| number).collect()
+}
+
 /// The sentences of a source that bear on the question, else its beginning: without headings and
 /// without what addresses language models.
 pub(super) fn excerpt(source: &ResearchSource, topics: &TopicWords, most: usize) -> String {
