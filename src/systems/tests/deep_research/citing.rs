@@ -173,21 +173,20 @@ async fn a_small_model_has_more_time_to_take_a_claim_apart() {
 #[tokio::test]
 async fn a_small_model_reads_only_what_bears_on_the_question_unless_nothing_does() {
     let green = "Green tea steeps for two minutes at 80 degrees.";
+    let house = "A greenhouse has 80 degrees.";
     let hut = "The hut of the guild, with its evergreens, was painted by Ada Fry.";
-    let question =
-        |text: &str| ResearchRequest { verify_sources: Some(true), ..ResearchRequest::from(text) };
-    for (name, asked, reads_all) in [
-        ("local:qwen-1.5b", "How long does green tea steep?", false),
-        ("gpt-large", "How long does green tea steep?", true),
-        ("local:qwen-1.5b", "Wie lange zieht das Blatt?", true),
+    for (name, page, reads_all) in [
+        ("local:qwen-1.5b", green, false),
+        ("gpt-large", green, true),
+        ("local:qwen-1.5b", house, true),
     ] {
-        let library = [("https://a.example/hut", hut), ("https://b.example/tea", green)];
+        let library = [("https://a.example/hut", hut), ("https://b.example/page", page)];
         let mut scene = light(Library::of(&library));
         scene.model_name = name;
-        let run = scene.ask(question(asked)).await;
+        let run = scene.ask(verified()).await;
         let read = run.requests("researcher")[1].messages.last().unwrap().content.to_string();
-        assert!(read.contains("80 degrees"), "{name}, {asked}: {read}");
-        assert_eq!(read.contains("Ada Fry"), reads_all, "{name}, {asked}: {read}");
+        assert!(read.contains("80 degrees"), "{name}, {page}: {read}");
+        assert_eq!(read.contains("Ada Fry"), reads_all, "{name}, {page}: {read}");
     }
 }
 
