@@ -69,6 +69,17 @@ def test_a_stream_ends_with_its_usage(server: LocalServer) -> None:
     assert chunks[-1]["usage"]["completion_tokens"] <= 12
 
 
+def test_a_sentence_is_not_repeated_until_the_reply_is_cut_off(server: LocalServer) -> None:
+    def repetitions(**options: Any) -> int:
+        question = "Write a very long paragraph on the harbour, without a line break."
+        reply = chat(server, question, max_tokens=600, **options)
+        text = reply["choices"][0]["message"]["content"]
+        return int(text.count(text[-200:]))
+
+    assert repetitions(dry_multiplier=0) > 3, "the question shows nothing any more"
+    assert repetitions() < 3
+
+
 @pytest.mark.parametrize("key", [None, "Bearer wrong"])
 @pytest.mark.parametrize("path", ["/models", "/chat/completions"])
 def test_without_the_key_nothing_is_served(server: LocalServer, path: str, key: str | None) -> None:

@@ -26,6 +26,8 @@ __all__ = ["main"]
 
 _LOOK_SECONDS = 1.0
 _PROMPT_CACHE_MIB = 512
+_REPEATED_TOKENS = 40
+_RECENT_TOKENS = 512
 _WARNINGS = 2
 """Log level that neither prints prompts nor the end of the API key."""
 
@@ -100,6 +102,11 @@ def _params(library: Any, settings: dict[str, Any]) -> Any:
     params.use_jinja = True
     # Small models answer best without sampling; a request's own temperature overrides it.
     params.sampling.temp = 0.0
+    # Without sampling they also repeat a sentence until their reply is cut off. What was said lately
+    # may be said again up to a length that quotations and queries do not have.
+    params.sampling.dry_multiplier = 0.8
+    params.sampling.dry_allowed_length = _REPEATED_TOKENS
+    params.sampling.dry_penalty_last_n = _RECENT_TOKENS
     if settings["template"] is not None:
         params.chat_template = settings["template"]
     return params
