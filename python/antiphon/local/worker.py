@@ -102,8 +102,8 @@ def _params(library: Any, settings: dict[str, Any]) -> Any:
     params.use_jinja = True
     # Small models answer best without sampling; a request's own temperature overrides it.
     params.sampling.temp = 0.0
-    # Without sampling they also repeat a sentence until their reply is cut off. What was said lately
-    # may be said again up to a length that quotations and queries do not have.
+    # Without sampling they also repeat a sentence until their reply is cut off. What was said
+    # lately may be said again up to a length that quotations and queries do not have.
     params.sampling.dry_multiplier = 0.8
     params.sampling.dry_allowed_length = _REPEATED_TOKENS
     params.sampling.dry_penalty_last_n = _RECENT_TOKENS

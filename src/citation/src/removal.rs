@@ -43,7 +43,13 @@ pub(crate) fn without_sentences(
 
 /// A text without sentences that their paragraph or item has already, or the one before: a small
 /// model may repeat one until its reply is cut off.
-pub(crate) fn without_repetitions(text: &str) -> String {
+///
+/// ```
+/// use antiphon_citation::without_repetitions;
+/// let text = "It is an old lamp. It is an old lamp. It is an o";
+/// assert_eq!(without_repetitions(text), "It is an old lamp.");
+/// ```
+pub fn without_repetitions(text: &str) -> String {
     let (mut before, mut own) = (BTreeSet::new(), BTreeSet::new());
     let mut block_start = 0;
     let (kept, _) = without_sentences(text, |block, sentence| {
@@ -61,8 +67,8 @@ pub(crate) fn without_repetitions(text: &str) -> String {
         let spoken = plain(sentence);
         let is_cut = text.trim_end().ends_with(sentence) && !is_ended(sentence);
         let known = |all: &BTreeSet<String>| {
-            let is_begun = || all.iter().any(|one| one.starts_with(spoken.trim_end()));
-            all.contains(&spoken) || is_cut && is_begun()
+            let begins_one = || all.iter().any(|one| one.starts_with(spoken.trim_end()));
+            all.contains(&spoken) || is_cut && begins_one()
         };
         let is_known = known(&own) || known(&before);
         own.insert(spoken);

@@ -1,5 +1,6 @@
 //! One step: which comes next, its searches, and what it has found.
 
+use antiphon_citation::without_repetitions;
 use antiphon_core::{Fault, Schema};
 use serde_json::json;
 
@@ -164,7 +165,7 @@ fn observation_text(reply: &mut RoleReply) -> Option<String> {
         Some(text) => text.to_owned(),
         None => said.filter(|said| !said.trim_start().starts_with(['{', '[']))?,
     };
-    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    Some(without_repetitions(text.trim())).filter(|text| !text.is_empty())
 }
 
 /// Concludes a step without a model: it has failed, or the time is over.
