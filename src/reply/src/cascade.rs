@@ -20,7 +20,7 @@ pub(crate) fn read(
     raw: &str,
     cut: bool,
 ) -> Result<ParsedReply, UnreadableReply> {
-    let text = raw.trim_matches(is_blank);
+    let text = without_thoughts(raw.trim_matches(is_blank));
     let mut search = ReplySearch { schema, cut, rejected: None, fault: None };
     match search.run(text) {
         Some(reading) => Ok(reading),
@@ -30,6 +30,19 @@ pub(crate) fn read(
             errors: search.errors(text),
         }),
     }
+}
+
+/// A reply without the thoughts that a reasoning model writes before it, which may hold values that are
+/// not the answer. The prompts of some models begin them, so that only their end stands in the reply.
+fn without_thoughts(text: &str) -> &str {
+    const END: &str = "</think>";
+    let is_value = text.starts_with(['{', '[', '"']);
+    let rest = match (text.starts_with("<think>"), is_value) {
+        (true, _) => Some(text.split_once(END).map_or("", |(_, rest)| rest)),
+        (false, false) => text.rsplit_once(END).map(|(_, rest)| rest),
+        (false, true) => None,
+    };
+    rest.map_or(text, |rest| rest.trim_matches(is_blank))
 }
 
 /// One walk through the levels, and what to say if it finds nothing.

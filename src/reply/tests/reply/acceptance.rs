@@ -100,6 +100,21 @@ fn a_plan_in_a_fence_amid_prose_is_read() {
     assert_eq!((reading.value, reading.level), (json!({"steps": [1]}), ParseLevel::Fenced));
 }
 
+#[test]
+fn what_a_model_has_thought_is_no_answer() {
+    let thoughts = "<think>\nThe form is {\"n\": 1}.\n```\n{\"n\": 2}\n```\n</think>\n\n";
+    let read = |text: &str| any_object().parse(text).map(|reading| reading.value);
+    for answer in ["{\"n\": 3}", "It is {\"n\": 3}", "```json\n{\"n\": 3}\n```"] {
+        assert_eq!(read(&format!("{thoughts}{answer}")).unwrap(), json!({"n": 3}), "{answer}");
+        let end = thoughts.strip_prefix("<think>\n").unwrap();
+        assert_eq!(read(&format!("{end}{answer}")).unwrap(), json!({"n": 3}), "{answer}");
+    }
+    assert!(read("<think>{\"n\": 1}").is_err());
+    assert!(read(thoughts).is_err());
+    let text = "{\"tag\": \"</think>\"}";
+    assert_eq!(read(text).unwrap(), json!({"tag": "</think>"}));
+}
+
 /// RL-14 of `docs/systems/review-loop.md`.
 #[test]
 fn a_missing_field_is_named() {
