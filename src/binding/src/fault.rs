@@ -5,7 +5,9 @@ use antiphon_core::retry::{Jitter, RetryPolicy};
 use antiphon_core::task::{Failure, RetryVerdict};
 use antiphon_core::{Category, Fault, FaultCode, FaultRecord};
 use antiphon_runtime::redact;
-use pyo3::exceptions::{PyBaseException, PyException, PyRuntimeError};
+use pyo3::exceptions::{
+    PyBaseException, PyException, PyRuntimeError, PyStopAsyncIteration, PyStopIteration,
+};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyString};
@@ -26,6 +28,19 @@ pub(crate) fn as_dict<'py>(py: Python<'py>, fault: &Fault) -> Bound<'py, PyDict>
         let _ = set(intern!(py, "details"), details);
     }
     dict
+}
+
+/// A node's exception as a stream, or what awaits a run, may raise it: one that would end the iteration
+/// in silence becomes a `RuntimeError`, as in generators of Python (PEP 479).
+pub(crate) fn without_stop(py: Python<'_>, error: PyErr) -> PyErr {
+    let name = match () {
+        () if error.is_instance_of::<PyStopIteration>(py) => "StopIteration",
+        () if error.is_instance_of::<PyStopAsyncIteration>(py) => "StopAsyncIteration",
+        () => return error,
+    };
+    let contained = PyRuntimeError::new_err(format!("code of the run raised {name}"));
+    contained.set_cause(py, Some(error));
+    contained
 }
 
 /// A failure after which a graph continues, as the dict that its channels record.

@@ -14,6 +14,7 @@ use crate::driver::run::{Goal, Run};
 use crate::driver::task_handle::TaskHandle;
 use crate::driver::turn::{Driver, Next};
 use crate::driver::wait::SIGNAL_INTERVAL;
+use crate::fault::without_stop;
 use crate::graph::call::{Call, is_awaitable, steppable};
 
 /// Drives the run until the goal is reached: an item of the stream, or the end.
@@ -35,7 +36,8 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
         }
         let goal = if interrupted.is_some() { Goal::End } else { goal };
         let taken = done.take();
-        match this.with(|state| state.turn(run, (Driver::Thread, goal), taken))? {
+        let turned = this.with(|state| state.turn(run, (Driver::Thread, goal), taken));
+        match turned.map_err(|error| without_stop(py, error))? {
             // The run has no other task, so a standby driver would have nothing to do.
             Next::Call(call) => done = make(run, call, None)?.0,
             Next::Start(calls) => done = start(run, calls, Driver::Thread)?,
@@ -55,7 +57,7 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
             Next::Item(item) => return Ok(Some(item)),
             Next::Rest => {
                 interrupted.map_or(Ok(()), Err)?;
-                this.raise(py)?;
+                this.raise(py).map_err(|error| without_stop(py, error))?;
                 return Ok(None);
             }
         }

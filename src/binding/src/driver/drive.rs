@@ -22,7 +22,7 @@ use crate::driver::step::{self, StepOutcome, raised_by};
 use crate::driver::task_handle::TaskHandle;
 use crate::driver::turn::{Driver, Next};
 use crate::driver::wake::Wake;
-use crate::fault::{busy, is_cancellation};
+use crate::fault::{busy, is_cancellation, without_stop};
 use crate::ffi::{self, CollectionPause, Step};
 use crate::graph::call::{Call, is_awaitable, steppable};
 use crate::graph::call_kind::CallKind;
@@ -78,6 +78,8 @@ enum DriveStep {
     Waits(Py<PyAny>),
     /// The next item.
     Item(Py<PyAny>),
+    /// The end of the wait, as the exception that carries it.
+    Rest(PyErr),
 }
 
 /// What is awaited right now.
@@ -116,7 +118,8 @@ impl Drive {
 
     /// Continues: steps what is awaited, then what follows it.
     fn go(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<DriveStep> {
-        Stepper { drive: self, state: &mut *self.state()? }.go(py, value)
+        let step = Stepper { drive: self, state: &mut *self.state()? }.go(py, value);
+        step.map_err(|error| without_stop(py, error))
     }
 }
 
@@ -159,7 +162,7 @@ impl Stepper<'_> {
                 }
                 Next::Wait(limit) => self.wait(py, limit)?,
                 Next::Item(item) => return Ok(DriveStep::Item(item)),
-                Next::Rest => return Err(self.rest(py)?),
+                Next::Rest => return self.rest(py).map(DriveStep::Rest),
             };
             match progress {
                 CallProgress::Waits(waits) => return Ok(self.waiting(waits)),
@@ -433,6 +436,7 @@ impl Drive {
                 ffi::stop(item.bind(py));
                 None
             }
+            DriveStep::Rest(error) => return Err(error),
         })
     }
 
@@ -440,13 +444,14 @@ impl Drive {
         match self.go(value.py(), value)? {
             DriveStep::Waits(waits) => Ok(waits),
             DriveStep::Item(item) => Err(PyStopIteration::new_err((item,))),
+            DriveStep::Rest(error) => Err(error),
         }
     }
 
     #[pyo3(signature = (*error))]
     fn throw(&self, py: Python<'_>, error: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         let thrown = Stepper { drive: self, state: &mut *self.state()? }.thrown(py, error);
-        match thrown? {
+        match thrown.map_err(|error| without_stop(py, error))? {
             Some(waits) => Ok(waits),
             None => self.send(py.None().bind(py)),
         }
