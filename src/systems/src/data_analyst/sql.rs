@@ -43,6 +43,7 @@ pub(super) mod schema;
 pub mod schema_linking;
 mod unit_check;
 pub(super) mod value_lookup;
+pub mod whole_division;
 pub mod work;
 
 pub use known_names::{KnownReference, KnownTable};

@@ -2,6 +2,7 @@
 
 use antiphon_systems::data_analyst::sql::multiplied_rows::multiplied_rows;
 use antiphon_systems::data_analyst::sql::outer_column::outer_column;
+use antiphon_systems::data_analyst::sql::whole_division::whole_division;
 use antiphon_systems::data_analyst::sql::{KnownReference, KnownTable};
 use serde_json::{Value as Json, json};
 
@@ -121,6 +122,53 @@ async fn a_count_of_a_flag_is_told_to_the_model_first_and_then_to_the_reader() {
     assert_eq!((run.answer(), run.ran()), ("There are 3.", vec![wrong.to_owned()]));
     let told = "count(paid) counts all rows that have a value of `paid`, also those that it denies";
     assert_eq!(warnings(&run), json!([told]));
+}
+
+/// DA-65 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn a_division_of_whole_numbers_is_told_to_the_model_first_and_then_to_the_reader() {
+    let question = "How many pieces does a line have on average?";
+    let wrong = "SELECT sum(qty) / count(*) AS n FROM line";
+    let right = "SELECT 1.0 * sum(qty) / count(*) AS n FROM line WHERE qty < 3";
+    let run = shop(question, &[wrong, right], "It is 1.5.").await;
+    assert_eq!((run.answer(), run.ran().last().unwrap().as_str()), ("It is 1.5.", right));
+    assert!(feedback(&run).contains("divides whole numbers"), "{}", feedback(&run));
+    assert!(feedback(&run).contains("write the same query again"), "{}", feedback(&run));
+    assert_eq!(warnings(&run), json!([]));
+
+    let run = shop(question, &[wrong, wrong], "It is 2.").await;
+    let told = "`sum(qty) / count(*)` divides whole numbers, which drops the rest";
+    assert_eq!((run.answer(), warnings(&run)), ("It is 2.", json!([told])));
+
+    let of_reals = "SELECT sum(net) / count(*) AS n FROM head";
+    let run = shop("What is the average net?", &[of_reals], "It is 20.").await;
+    assert_eq!((run.answer(), warnings(&run)), ("It is 20.", json!([])));
+}
+
+#[test]
+fn other_divisions_are_let_be() {
+    for query in [
+        "SELECT avg(a) / 2 FROM t",
+        "SELECT sum(a) / 2.0 FROM t",
+        "SELECT cast(sum(a) AS real) / count(*) FROM t",
+        "SELECT sum(a)::numeric / count(*) FROM t",
+        "SELECT time / 100, count(*) FROM t GROUP BY 1",
+        "SELECT '1/2', count(*) FROM t",
+        "SELECT sum(a) / round(b) FROM t",
+        "SELECT (a) / count(*)",
+        "/",
+        "count(",
+        ") / (",
+    ] {
+        assert_eq!(whole_division(query), None, "{query}");
+    }
+    for (query, division) in [
+        ("SELECT sum(a)/nullif(count(b), 0) FROM t", "sum(a)/nullif(count(b), 0)"),
+        ("SELECT 100 * count(x) / total_rows FROM t", "count(x) / total_rows"),
+        ("SELECT sum(minutes) / 60 FROM t", "sum(minutes) / 60"),
+    ] {
+        assert_eq!(whole_division(query).as_deref(), Some(division), "{query}");
+    }
 }
 
 #[tokio::test]

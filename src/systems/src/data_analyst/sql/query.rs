@@ -13,6 +13,7 @@ use super::multiplied_rows::multiplied_rows;
 use super::outer_column::outer_column;
 use super::unit_check::unit_mismatch;
 use super::value_lookup::texts;
+use super::whole_division::{self, WHOLE_DIVISION, is_whole, whole_division};
 use super::work::{CandidateResult, CorrectedQuery, SqlAttempt, SqlWork};
 use crate::data_analyst::DataAnalyst;
 use crate::data_analyst::agent_result::{AgentError, AgentExecutionStatus, AgentResult};
@@ -94,6 +95,9 @@ pub(in crate::data_analyst) async fn run(
             Some(table) if let Some(error) = misplaced_value_error(&cx, &work, &table) => {
                 fail(&cx, &mut work, error, latency_ms);
             }
+            Some(table) if let Some(error) = whole_division_error(&cx, &mut work, &table) => {
+                fail(&cx, &mut work, error, latency_ms);
+            }
             Some(table) => {
                 let digest = found.get("digest").and_then(Json::as_str).map(str::to_owned);
                 succeed(&cx, &mut work, (table, digest), latency_ms);
@@ -166,6 +170,21 @@ async fn counted_flag_error(
     Ok(error.filter(|_| !was_told(work, COUNTED_FLAG) && !is_last(cx, work)))
 }
 
+/// Why a result is looked at again: it has whole numbers alone, and the query divides by or into an
+/// aggregate. Said once, and not after the last attempt; in any case the reader is told.
+fn whole_division_error(
+    cx: &NodeContext<DataAnalyst>,
+    work: &mut SqlWork,
+    table: &TabularResult,
+) -> Option<AgentError> {
+    let division = whole_division(&work.query).filter(|_| is_whole(table))?;
+    let (query, message) = (work.query.clone(), whole_division::message(&division));
+    work.note(&query, message.clone());
+    let hint = "multiply by 1.0 before the division, or take avg()";
+    let is_told = was_told(work, WHOLE_DIVISION) || is_last(cx, work);
+    (!is_told).then(|| AgentError::new(WHOLE_DIVISION, message).with("hint", hint))
+}
+
 /// Some values of a column, which are all if there are at most two.
 async fn some_values(
     cx: &NodeContext<DataAnalyst>,
@@ -184,7 +203,7 @@ fn was_told(work: &SqlWork, kind: &str) -> bool {
 
 /// Whether a failure of that kind is none if the model repeats its query.
 pub(super) fn is_doubt(kind: &str) -> bool {
-    kind == MISPLACED_VALUE || kind == COUNTED_FLAG
+    [MISPLACED_VALUE, COUNTED_FLAG, WHOLE_DIVISION].contains(&kind)
 }
 
 /// Whether there is no time or attempt left after a failure of this one.
