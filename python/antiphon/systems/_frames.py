@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sqlite3
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from antiphon._json_values import with_index
 from antiphon.errors import ValidationError
+from antiphon.systems._column_names import distinct_names
+from antiphon.systems._frame_column import FrameColumn
 from antiphon.systems._text_table import read_text_table
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
 
 __all__ = ["read_table", "stored_frames"]
-
-_INFERRED = 10_000
-"""Rows by which the types of columns are declared."""
-_EXACT_DIGITS = 15
-"""The digits that a decimal keeps as the floating-point number that SQLite stores."""
-
-_Table = tuple[list[str], "Iterable[Sequence[Any]]"]
 
 
 def stored_frames(frames: Any, owner: object) -> Path:
@@ -53,7 +43,7 @@ def stored_frames(frames: Any, owner: object) -> Path:
     try:
         with connection:
             for name, frame in frames.items():
-                _write(connection, name, _table(name, frame))
+                _write(connection, name, _columns(name, frame))
     finally:
         connection.close()
     return path
@@ -109,25 +99,39 @@ def _parquet(file: Path) -> Any:
         ) from error
 
 
-def _table(name: str, frame: Any) -> _Table:
-    """The names of the columns, and the rows."""
-    if hasattr(frame, "iter_rows") and hasattr(frame, "columns"):
-        return [str(column) for column in frame.columns], frame.iter_rows()
+def _columns(name: str, frame: Any) -> list[FrameColumn]:
+    """The columns of whatever holds a table."""
+    if hasattr(frame, "get_columns") and hasattr(frame, "columns"):
+        return [FrameColumn(one.name, one, one.dtype) for one in frame.get_columns()]
     if hasattr(frame, "itertuples") and hasattr(frame, "columns"):
-        frame = with_index(frame, keeps_numbers=False)
-        columns = [str(column) for column in frame.columns]
-        return columns, frame.itertuples(index=False, name=None)
+        return _of_pandas(frame)
     if isinstance(frame, Mapping):
-        return [str(column) for column in frame], _rows_of(name, frame)
+        _check_columns(name, frame)
+        return [
+            FrameColumn(str(column), cells, getattr(cells, "dtype", None))
+            for column, cells in frame.items()
+        ]
     if isinstance(frame, Sequence) and frame and all(isinstance(row, Mapping) for row in frame):
         keys = list(dict.fromkeys(chain.from_iterable(frame)))
-        return [str(key) for key in keys], ([row.get(key) for key in keys] for row in frame)
+        return [FrameColumn(str(key), [row.get(key) for row in frame]) for key in keys]
     raise ValidationError(
         f"`frames` must hold data frames, dicts of columns or lists of dicts; `{name}` is "
         f"something else: {type(frame).__name__}",
         code="input_invalid",
         hint=_frame_hint(frame),
     )
+
+
+def _of_pandas(frame: Any) -> list[FrameColumn]:
+    """The columns of the index, if it has a meaning, and those of the frame."""
+    whole = with_index(frame, keeps_numbers=False)
+    count = whole.shape[1] - frame.shape[1]
+    names = [str(column) for column in whole.columns]
+    # A column of the frame keeps its name, and an index of the same name gets another one.
+    free = distinct_names([*names[count:], *names[:count]])
+    ordered = free[len(free) - count :] + free[: len(free) - count]
+    cells = [whole.iloc[:, at] for at in range(len(names))]
+    return [FrameColumn(name, one, one.dtype) for name, one in zip(ordered, cells, strict=True)]
 
 
 def _frame_hint(given: Any) -> str:
@@ -137,7 +141,7 @@ def _frame_hint(given: Any) -> str:
     return f"{hint}, or with `.reset_index()`" if hasattr(given, "reset_index") else hint
 
 
-def _rows_of(name: str, columns: Mapping[Any, Any]) -> Iterable[Sequence[Any]]:
+def _check_columns(name: str, columns: Mapping[Any, Any]) -> None:
     for column, cells in columns.items():
         if isinstance(cells, str) or not hasattr(cells, "__len__"):
             raise ValidationError(
@@ -152,112 +156,26 @@ def _rows_of(name: str, columns: Mapping[Any, Any]) -> Iterable[Sequence[Any]]:
             f"the columns of the frame `{name}` have different lengths: {shown}",
             code="input_invalid",
         )
-    return zip(*columns.values(), strict=True)
 
 
-def _write(connection: sqlite3.Connection, name: Any, table: _Table) -> None:
-    names, rows = table
+def _write(connection: sqlite3.Connection, name: Any, columns: Sequence[FrameColumn]) -> None:
     if not isinstance(name, str) or not name.strip() or "\0" in name:
         raise ValidationError(f"the name of a frame must be a text: {name!r}", code="input_invalid")
-    if not names:
+    if not columns:
         raise ValidationError(f"a frame has no columns: {name}", code="input_invalid")
+    kinds = [column.declared() for column in columns]
+    names = distinct_names(column.name for column in columns)
     try:
-        given = iter(rows)
-        first = list(islice(given, _INFERRED))
-        columns = ", ".join(
-            f"{_quoted(column)} {_declared([row[at] for row in first])}"
-            for at, column in enumerate(_distinct(names))
-        )
-        connection.execute(f"CREATE TABLE {_quoted(name)} ({columns})")
+        described = ", ".join(map("{} {}".format, map(_quoted, names), kinds))
+        connection.execute(f"CREATE TABLE {_quoted(name)} ({described})")
         places = ", ".join("?" * len(names))
         insert = f"INSERT INTO {_quoted(name)} VALUES ({places})"  # noqa: S608 - quoted
-        cells = (list(map(_cell, row)) for row in chain(first, given))
-        connection.executemany(insert, cells)
+        cells = map(FrameColumn.stored, columns, kinds)
+        connection.executemany(insert, zip(*cells, strict=True))
     except (sqlite3.Error, OverflowError, ValueError) as error:
         raise ValidationError(
             f"the frame `{name}` cannot be stored: {error}", code="input_invalid"
         ) from error
-
-
-def _declared(values: Sequence[Any]) -> str:
-    """The type of a column in SQLite, by which results have dates, times and decimals again."""
-    present = [value for value in values if _cell(value) is not None]
-    if present and (named := _named_type(present)) is not None:
-        return named
-    kinds = {type(_cell(value)) for value in present}
-    if kinds <= {int}:
-        return "INTEGER" if kinds else "TEXT"
-    if kinds <= {int, float}:
-        return "REAL"
-    return "BLOB" if kinds == {bytes} else "TEXT"
-
-
-def _named_type(values: Sequence[Any]) -> str | None:
-    """The name of a type that SQLite stores as a text or a number."""
-    if all(isinstance(value, Decimal) for value in values):
-        scale = max(0, *(-int(value.as_tuple().exponent) for value in values), 0)
-        whole = max(value.adjusted() + 1 for value in values)
-        digits = max(whole, 1) + scale
-        return f"DECIMAL({digits}, {scale})" if digits <= _EXACT_DIGITS else None
-    if all(isinstance(value, datetime) for value in values):
-        zones = {value.tzinfo is not None for value in values}
-        return None if len(zones) > 1 else "TIMESTAMPTZ" if zones == {True} else "DATETIME"
-    if all(isinstance(value, date) and not isinstance(value, datetime) for value in values):
-        return "DATE"
-    if all(isinstance(value, time) and value.tzinfo is None for value in values):
-        return "TIME"
-    is_truth = all(isinstance(value, bool) or type(value).__name__ == "bool" for value in values)
-    return "BOOLEAN" if is_truth else None
-
-
-def _cell(value: Any) -> Any:
-    """A value as SQLite stores it.
-
-    Dates are ISO texts, durations seconds, lists and dicts JSON. A decimal as a text would be
-    compared letter by letter.
-    """
-    if value is None or isinstance(value, str | bytes):
-        return value
-    if isinstance(value, bool | int | float):
-        return _number(value)
-    # NaT is a datetime, and not equal to itself; NA is equal to nothing.
-    if type(value).__name__ in {"NaTType", "NAType"}:
-        return None
-    if isinstance(value, datetime):
-        return value.isoformat(" ")
-    if isinstance(value, Decimal):
-        is_whole = value.is_finite() and value == value.to_integral_value()
-        return _number(int(value) if is_whole else float(value))
-    return _other(value)
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    whole = int(value)
-    return whole if -(2**63) <= whole < 2**63 else str(whole)
-
-
-def _other(value: Any) -> Any:
-    if isinstance(value, date | time):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, list | tuple | dict):
-        return json.dumps(value, default=str, ensure_ascii=False)
-    plain = value.item() if hasattr(value, "item") else str(value)
-    return plain if isinstance(plain, str) else _cell(plain)
-
-
-def _distinct(names: Iterable[str]) -> list[str]:
-    """Names that differ also for SQLite, which ignores their case."""
-    found: list[str] = []
-    for given in names:
-        name, number = given or "column", 2
-        while name.lower() in {one.lower() for one in found}:
-            name, number = f"{given or 'column'}_{number}", number + 1
-        found.append(name)
-    return found
 
 
 def _quoted(name: str) -> str:
