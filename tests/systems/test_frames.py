@@ -172,7 +172,7 @@ def test_types_of_a_text_file_are_found(tmp_path: Path) -> None:
         ("a,b\n1,x\nNA,y\n", {"a": None, "b": "y"}),
         ("a,b\n9,x\n-,y\n", {"a": None, "b": "y"}),
         ("a,b\nNA,x\nDE,y\n", {"a": "DE", "b": "y"}),
-        ("a,b\n1,x\n1e3,y\n", {"a": 1000.0, "b": "y"}),
+        ("a,b\n1,x\n1e+3,y\n", {"a": 1000.0, "b": "y"}),
         ("a,A\n1,x\n2,y\n", {"a": 2, "A_2": "y"}),
         ("a,b\n1,x\nabout 2,y\n", {"a": "about 2", "b": "y"}),
     ],
@@ -211,7 +211,11 @@ def test_a_parquet_file_is_a_table(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "is empty"), ("a,b\n1\n", "row 2 of the file has 1 cells"), ('a\n"x', "cannot be read")],
+    [
+        ("", "is empty"),
+        ("a,b\n1\n", "row 2 of the file has 1 cells"),
+        ('a\nb\n"x\n\n', "row that begins in line 3 of the file cannot be read"),
+    ],
 )
 def test_a_file_that_is_no_table_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "broken.csv"

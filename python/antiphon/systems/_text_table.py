@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import csv
 import re
+import warnings
 from datetime import date, datetime, time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from antiphon.errors import ValidationError
+from antiphon.systems._column_names import distinct_names
+from antiphon.systems._number_style import (
+    COMMA,
+    NumberStyle,
+    is_code,
+    style_of_file,
+    styles_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 __all__ = ["read_text_table"]
@@ -18,12 +27,12 @@ __all__ = ["read_text_table"]
 _DELIMITERS = (",", ";", "\t", "|")
 _MISSING = {"", "-", "?", "#n/a", "<na>", "n/a", "na", "nan", "none", "null"}
 """Cells that stand for nothing in a column of numbers; elsewhere they are texts."""
-_PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
-_DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+")
-_CODE = re.compile(r"[+-]?0\d+")
-"""A leading zero is a part of a code, as in a postcode."""
+_INFINITE = {f"{sign}{name}" for sign in ("", "+", "-") for name in ("inf", "infinity")}
+"""Numbers that SQLite does not have, which are missing too."""
+_NO_NUMBERS = _MISSING | _INFINITE
 _WHOLE = re.compile(r"[+-]?\d+")
+_SEPARATOR = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
+"""The first line by which Excel tells the delimiter."""
 _ISO_FORMS: tuple[tuple[re.Pattern[str], type[date | time]], ...] = (
     (re.compile(r"\d{4}-\d\d-\d\d"), date),
     (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?"), datetime),
@@ -41,35 +50,54 @@ def read_text_table(file: Path) -> dict[str, list[Any]]:
     rows, delimiter = _rows(file)
     if not rows:
         raise ValidationError(f"the file of a table is empty: {file}", code="input_invalid")
-    names, cells = [name.strip() for name in rows[0]], [row for row in rows[1:] if row]
-    for number, row in enumerate(cells, start=2):
-        if len(row) != len(names):
+    names = [name.strip() for name in rows[0]]
+    for number, row in enumerate(rows[1:], start=2):
+        if row and len(row) != len(names):
             raise ValidationError(
                 f"row {number} of the file has {len(row)} cells, and its header "
                 f"{len(names)}: {file}",
                 code="input_invalid",
                 hint=f"the delimiter of its header is {delimiter!r}",
             )
-    columns: dict[str, list[Any]] = {}
-    for at, name in enumerate(names):
-        columns[_free(name or "column", columns)] = _column([row[at] for row in cells], delimiter)
-    return columns
+    cells = [row for row in rows[1:] if row]
+    columns = [[row[at] for row in cells] for at in range(len(names))]
+    numbers = list(map(_numbers, columns))
+    style, is_told = style_of_file((column.styles for column in numbers), delimiter)
+    if not is_told:
+        _warn_of_guesses(file, names, numbers, style, delimiter)
+    read = (_column(one, found, style) for one, found in zip(columns, numbers, strict=True))
+    return dict(zip(distinct_names(names), read, strict=True))
 
 
 def _rows(file: Path) -> tuple[list[list[str]], str]:
+    line = 1
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
-            header = lines.readline()
-            lines.seek(0)
-            delimiter = "\t" if file.suffix.lower() == ".tsv" else _delimiter(header)
-            return list(csv.reader(lines, delimiter=delimiter, strict=True)), delimiter
+            first = lines.readline()
+            if separator := _SEPARATOR.fullmatch(first.strip("\r\n")):
+                line, delimiter = 2, separator[1]
+            else:
+                delimiter = "\t" if file.suffix.lower() == ".tsv" else _delimiter(first)
+                lines.seek(0)
+            rows: list[list[str]] = []
+            reader, before = csv.reader(lines, delimiter=delimiter, strict=True), line
+            for row in reader:
+                rows.append(row)
+                line = before + reader.line_num
+            return rows, delimiter
     except UnicodeDecodeError as error:
         raise ValidationError(
             f"the file of a table is not UTF-8: {file}",
             code="input_invalid",
             hint="save it as UTF-8, or read it with pandas and pass `frames=`",
         ) from error
-    except (OSError, csv.Error) as error:
+    except csv.Error as error:
+        raise ValidationError(
+            f"the row that begins in line {line} of the file cannot be read: {file}: {error}",
+            code="input_invalid",
+            hint="a quote in a cell is written twice, and the cell is closed with one",
+        ) from error
+    except OSError as error:
         raise ValidationError(
             f"the file of a table cannot be read: {file}: {error}", code="input_invalid"
         ) from error
@@ -81,23 +109,54 @@ def _delimiter(header: str) -> str:
     return max(_DELIMITERS, key=bare.count)
 
 
-def _free(name: str, taken: Iterable[str]) -> str:
-    known, number, free = {one.lower() for one in taken}, 2, name
-    while free.lower() in known:
-        free, number = f"{name}_{number}", number + 1
-    return free
+class _Numbers(NamedTuple):
+    """The cells of a column of numbers that are there, and the styles in which they are."""
+
+    cells: Sequence[str] = ()
+    styles: Sequence[NumberStyle] = ()
 
 
-def _column(cells: list[str], delimiter: str) -> list[Any]:
+def _numbers(cells: Iterable[str]) -> _Numbers:
+    """The numbers of a column; none if it has other cells, or if they are codes."""
+    present = [cell for cell in map(str.strip, cells) if cell.lower() not in _NO_NUMBERS]
+    styles = styles_of(present)
+    return _Numbers(present, styles) if styles and not is_code(present) else _Numbers()
+
+
+def _warn_of_guesses(
+    file: Path,
+    names: Sequence[str],
+    columns: Iterable[_Numbers],
+    style: NumberStyle,
+    delimiter: str,
+) -> None:
+    """Names columns that the other style reads as other numbers, where nothing tells the style.
+
+    Numbers such as `1.234` are what programs write into files without `;`, and `"1,234"` into
+    those with commas.
+    """
+    marks = ",." if style is COMMA else "," if delimiter != "," else ""
+    for name, (cells, styles) in zip(names, columns, strict=True):
+        doubtful = next((cell for cell in cells if any(one in cell for one in marks)), None)
+        if doubtful is not None and len(styles) > 1:
+            warnings.warn(
+                f"the file does not tell whether numbers have a decimal point or a decimal comma: "
+                f"{file}; of the column `{name}`, {doubtful} is read as {style.plain(doubtful)}",
+                stacklevel=6,
+            )
+
+
+def _column(cells: list[str], numbers: _Numbers, style: NumberStyle) -> list[Any]:
     """The cells as numbers, dates or times, if all that are there are such; else as texts."""
-    present = [cell for cell in map(str.strip, cells) if cell.lower() not in _MISSING]
-    plain = _plain(present, delimiter) if present else None
-    if plain is None:
+    if not numbers.styles:
+        present = [cell for cell in map(str.strip, cells) if cell.lower() not in _MISSING]
         return _times(cells, present) or [cell or None for cell in cells]
+    own = style if style in numbers.styles else numbers.styles[0]
+    plain = list(map(own.plain, numbers.cells))
     kind = int if all(map(_WHOLE.fullmatch, plain)) else float
-    numbers = iter(plain)
-    missing = (cell.strip().lower() in _MISSING for cell in cells)
-    return [None if is_missing else kind(next(numbers)) for is_missing in missing]
+    given = iter(plain)
+    missing = (cell.strip().lower() in _NO_NUMBERS for cell in cells)
+    return [None if is_missing else kind(next(given)) for is_missing in missing]
 
 
 def _times(cells: list[str], present: list[str]) -> list[Any] | None:
@@ -111,17 +170,3 @@ def _times(cells: list[str], present: list[str]) -> list[Any] | None:
             return None
         return [None if cell.strip().lower() in _MISSING else next(times) for cell in cells]
     return None
-
-
-def _plain(cells: list[str], delimiter: str) -> list[str] | None:
-    """Numbers as Python spells them."""
-    if any(map(_CODE.fullmatch, cells)):
-        return None
-    if all(map(_PLAIN.fullmatch, cells)):
-        return cells
-    if all(_PLAIN.fullmatch(cell) or _GROUPED.fullmatch(cell) for cell in cells):
-        return [cell.replace(",", "") for cell in cells]
-    is_comma = delimiter != "," and all(
-        _WHOLE.fullmatch(cell) or _DECIMAL_COMMA.fullmatch(cell) for cell in cells
-    )
-    return [cell.replace(".", "").replace(",", ".") for cell in cells] if is_comma else None
