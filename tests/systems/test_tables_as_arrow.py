@@ -109,6 +109,21 @@ def test_frames_and_files_keep_dates_and_times(tmp_path: Path) -> None:
     assert last == {"day": None, "at": None, "hour": None, "note": "x"}
 
 
+@pytest.mark.parametrize("has_arrow", [True, False])
+def test_whole_numbers_with_gaps_keep_their_digits(
+    monkeypatch: pytest.MonkeyPatch, *, has_arrow: bool
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    cells = {"id": [2**53 + 1, None], "few": [2, None], "all": [2**53 + 1, 1]}
+    data = found("SELECT * FROM t", frames={"t": cells})
+    if not has_arrow:
+        monkeypatch.setattr("antiphon.systems.tabular.find_spec", lambda name: None)
+    frame = data.to_pandas()
+    assert list(map(str, frame.dtypes)) == ["Int64", "float64", "int64"]
+    assert (int(frame["id"][0]), frame["id"][1]) == (2**53 + 1, pandas.NA)
+
+
 def test_a_stored_result_has_its_columns_again(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     replies = [{"json": {"sql": f"{NUMBERS} SELECT i FROM n"}}, {"json": {"answer": "Many."}}]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from antiphon._text import escape_controls
 from antiphon.errors import ValidationError
 from antiphon.sandbox._guest.decode import Opaque
+from antiphon.sandbox._guest.table import to_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,6 +60,9 @@ class SandboxTable:
     def to_pandas(self) -> Any:
         """Return the table as a pandas ``DataFrame``; a labelled index is its first columns.
 
+        Whole numbers of which some are missing are floats, as pandas has them; with one beyond
+        2^53, which a float would round, they are ``Int64``.
+
         Raises:
             ModuleNotFoundError: pandas or pyarrow is not installed.
             ValidationError: pandas cannot represent it, for instance a time zone that it does
@@ -66,7 +70,7 @@ class SandboxTable:
         """
         table = self.to_arrow()
         try:
-            return table.to_pandas()
+            return to_pandas(table)
         except (ArithmeticError, LookupError, ValueError) as error:
             raise _unreadable("pandas", error) from error
 

@@ -18,6 +18,8 @@ __all__ = ["TabularResult"]
 
 _MOST_DECODED = 1_000
 """Rows of a table that code has returned which are read as `TabularResult.rows`."""
+_EXACT = 2**53
+"""The largest number up to which every whole number is a floating-point number."""
 _MOST_SHOWN = 20
 _LONGEST_CELL = 200
 
@@ -80,6 +82,9 @@ class TabularResult:
     def to_pandas(self) -> Any:
         """Return the table as a pandas ``DataFrame``.
 
+        Whole numbers of which some are missing are floats, as pandas has them; with one beyond
+        2^53, which a float would round, they are ``Int64``. Times with a zone are in UTC.
+
         Raises:
             ModuleNotFoundError: pandas is not installed; or pyarrow, without which tables of more
                 than 1,000 rows cannot be read, and dates and decimals of others are as in `rows`.
@@ -88,7 +93,11 @@ class TabularResult:
             return columns.to_pandas()
         import pandas as pd
 
-        return pd.DataFrame(list(self.rows), columns=list(self.columns))
+        frame = pd.DataFrame(list(self.rows), columns=list(self.columns))
+        for name in self.columns:
+            if _loses_digits(cells := [row[name] for row in self.rows]):
+                frame[name] = pd.array(cells, dtype="Int64")
+        return frame
 
     def to_polars(self) -> Any:
         """Return the table as a polars ``DataFrame``.
@@ -178,6 +187,13 @@ class TabularResult:
             )
             return f"{first}; there are more"
         return f"the first {shown} of {count} are shown" if is_partial else count
+
+
+def _loses_digits(cells: Sequence[Any]) -> bool:
+    """Whether floats, which pandas makes of whole numbers with gaps, round one of them."""
+    numbers = [cell for cell in cells if cell is not None]
+    are_whole = all(type(cell) is int for cell in numbers)
+    return are_whole and len(numbers) < len(cells) and any(abs(one) > _EXACT for one in numbers)
 
 
 def _decoded(names: list[str], rows: list[Sequence[Any]]) -> tuple[dict[str, Any], ...]:

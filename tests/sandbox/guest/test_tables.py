@@ -87,6 +87,14 @@ def test_a_frame_in_a_variable_has_its_name_and_goes_out_once(worker: Worker) ->
     worker.run("del result")
 
 
+def test_whole_numbers_with_gaps_keep_their_digits(worker: Worker) -> None:
+    cells = {"id": [2**60 + 1, None], "few": [1, None]}
+    outcome = worker.run(
+        "[*map(str, t.dtypes), str(t.id[0])]", tables={"t": stream_of(pa.table(cells))}
+    )
+    assert outcome["value"] == ["Int64", "float64", str(2**60 + 1)]
+
+
 def test_frames_without_a_name_get_one_each(worker: Worker) -> None:
     outcome = worker.run("[pd.DataFrame({'a': [n]}) for n in range(2)]", want=["value", "tables"])
     assert [item["name"] for item in outcome["value"]] == ["value", "value_2"]

@@ -24,6 +24,8 @@ _PLAIN = (
     *("binary", "large_binary", "date", "time", "timestamp", "duration"),
 )
 """Arrow types that are sent as they are; cells of others become text."""
+_EXACT = 2**53
+"""The first whole number whose successor is no floating-point number."""
 _ROWS = 10_000
 """Most rows of a table that is sent without Arrow."""
 
@@ -50,7 +52,37 @@ def read_table(stream: bytes) -> Any:
     table = _open(stream).read_all()
     if pandas is None:
         return {name: table.column(at).to_pylist() for at, name in enumerate(table.column_names)}
-    return table.to_pandas(use_threads=False)
+    return to_pandas(table, use_threads=False)
+
+
+def to_pandas(table: Any, **options: Any) -> Any:
+    """Convert a table of Arrow to a data frame that has every digit of its whole numbers.
+
+    pandas makes floats of whole numbers of which some are missing. A column that would lose digits
+    so becomes one of `Int64`, or `UInt64`.
+    """
+    frame = table.to_pandas(**options)
+    for at, name in enumerate(table.column_names):
+        column = table.column(at)
+        if not column.null_count or str(column.type) not in {"int64", "uint64"}:
+            continue
+        # An index comes last.
+        is_here = at < frame.shape[1] and str(frame.columns[at]) == name
+        if (
+            is_here
+            and frame.dtypes.iloc[at].kind == "f"
+            and frame.iloc[:, at].abs().max() >= _EXACT
+        ):
+            frame.isetitem(at, _nullable(column))
+    return frame
+
+
+def _nullable(column: Any) -> Any:
+    import pandas as pd
+    import pyarrow as pa
+
+    kinds = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
+    return column.to_pandas(types_mapper=kinds.get).array
 
 
 def write_table(frame: Any, limit: int) -> Table:
