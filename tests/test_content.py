@@ -128,6 +128,26 @@ def test_the_index_of_a_frame_in_a_question_is_sent_if_it_says_something() -> No
     assert described["rows"][0][0] == "count"
 
 
+def test_missing_cells_of_a_frame_in_a_question_are_null_and_unknown_ones_text() -> None:
+    frame = pd.DataFrame(
+        {
+            "id": pd.array([2**60 + 1, None], dtype="Int64"),
+            "note": pd.array(["x", None], dtype="string"),
+            "name": ["y", None],
+            "kind": pd.Categorical(["z", None]),
+            "net": [1.5, float("nan")],
+            "at": pd.to_datetime(["2026-01-02", None]),
+            "month": pd.PeriodIndex(["2026-01", None], freq="M"),
+            "band": pd.cut([1, float("nan")], [0, 2]),
+        }
+    )
+    model = models.scripted(["ok"])
+    Agent(model).run(["What?", frame])
+    first, second = _sent(model)[1]["value"]["rows"]
+    assert first == [2**60 + 1, "x", "y", "z", 1.5, "2026-01-02T00:00:00", "2026-01", "(0, 2]"]
+    assert second == [None] * 8
+
+
 def test_a_data_frame_in_a_question_is_data_with_its_columns_and_first_rows() -> None:
     model = models.scripted(["ok"])
     Agent(model).run(["Sum up.", pd.DataFrame({"n": range(60)}), {"unit": "t"}])

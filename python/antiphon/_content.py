@@ -5,7 +5,15 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from antiphon._json_values import ROWS, encode_result, is_picture, is_series, is_table, with_index
+from antiphon._json_values import (
+    ROWS,
+    encode_cell,
+    encode_result,
+    is_picture,
+    is_series,
+    is_table,
+    with_index,
+)
 from antiphon.content import File, Image
 from antiphon.errors import StateError, ToolError, ValidationError
 
@@ -208,7 +216,7 @@ def _rows(frame: Any) -> dict[str, Any]:
     shown = with_index(frame.head(ROWS))
     cells = shown.itertuples(index=False) if hasattr(shown, "itertuples") else shown.iter_rows()
     columns = [str(name) for name in shown.columns]
-    rows = [[encode_result(cell) for cell in row] for row in cells]
+    rows = [[encode_cell(cell) for cell in row] for row in cells]
     return {"row_count": int(frame.shape[0]), "columns": columns, "rows": rows}
 
 

@@ -264,6 +264,15 @@ def table_text(frame: Any) -> str:
     return "\n".join(lines)
 
 
+def encode_cell(value: Any) -> Any:
+    """Encode a cell of a data frame as a JSON value: missing ones are null, unknown ones text."""
+    if type(value).__name__ in {"NaTType", "NAType"}:
+        return None
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return encode_or(value, well_formed(str(value)))
+
+
 def with_index(frame: Any, *, keeps_numbers: bool = True) -> Any:
     """The frame of pandas with its index as columns, unless that only counts the rows.
 
