@@ -144,7 +144,7 @@ def test_missing_cells_of_a_frame_in_a_question_are_null_and_unknown_ones_text()
     model = models.scripted(["ok"])
     Agent(model).run(["What?", frame])
     first, second = _sent(model)[1]["value"]["rows"]
-    assert first == [2**60 + 1, "x", "y", "z", 1.5, "2026-01-02T00:00:00", "2026-01", "(0, 2]"]
+    assert first == [2**60 + 1, "x", "y", "z", 1.5, "2026-01-02T00:00:00", "2026-01", "(0.0, 2.0]"]
     assert second == [None] * 8
 
 
