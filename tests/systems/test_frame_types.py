@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from antiphon.errors import ValidationError
 from antiphon.models import scripted
 from antiphon.systems import DataAnalyst
 
@@ -150,3 +151,13 @@ def test_points_in_time_and_durations_of_numpy_keep_their_meaning() -> None:
     }
     assert asked("SELECT at, took FROM t", frame) == [["2026-01-02 03:04:05", 1.5], [None, None]]
     assert asked("SELECT day FROM t LIMIT 1", frame) == [["2026-01-02"]]
+
+
+def test_what_cannot_be_stored_is_told_by_its_column() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    for cell in ("a\ud800", loop):
+        with pytest.raises(ValidationError, match="the column `b` of the frame `t` cannot be"):
+            asked("SELECT 1", {"a": [1], "b": [cell]})
+    with pytest.raises(ValidationError, match="the frame `t` has more than 2,000 columns: 2,001"):
+        asked("SELECT 1", [{f"c{at}": at for at in range(2_001)}])

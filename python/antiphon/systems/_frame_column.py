@@ -66,6 +66,16 @@ class FrameColumn:
                 writer = writers[kind] = _writer(kind, declared)
             yield writer(cell)
 
+    def is_storable(self) -> bool:
+        """Whether each cell has a form that SQLite stores; to be asked after a failure."""
+        try:
+            for cell in self.stored(self.declared()):
+                if isinstance(cell, str):
+                    cell.encode()
+        except (OverflowError, RecursionError, ValueError):
+            return False
+        return True
+
 
 def _of_dtype(dtype: Any) -> str | None:
     """The type in SQLite of a column of this dtype; none if only its cells tell."""

@@ -163,6 +163,13 @@ def _write(connection: sqlite3.Connection, name: Any, columns: Sequence[FrameCol
         raise ValidationError(f"the name of a frame must be a text: {name!r}", code="input_invalid")
     if not columns:
         raise ValidationError(f"a frame has no columns: {name}", code="input_invalid")
+    most = connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN)
+    if len(columns) > most:
+        raise ValidationError(
+            f"the frame `{name}` has more than {most:,} columns: {len(columns):,}",
+            code="input_invalid",
+            hint="keep those that are asked about, or turn them into rows with `.melt()`",
+        )
     kinds = [column.declared() for column in columns]
     names = distinct_names(column.name for column in columns)
     try:
@@ -172,9 +179,15 @@ def _write(connection: sqlite3.Connection, name: Any, columns: Sequence[FrameCol
         insert = f"INSERT INTO {_quoted(name)} VALUES ({places})"  # noqa: S608 - quoted
         cells = map(FrameColumn.stored, columns, kinds)
         connection.executemany(insert, zip(*cells, strict=True))
-    except (sqlite3.Error, OverflowError, ValueError) as error:
+    except (sqlite3.Error, OverflowError, RecursionError, ValueError) as error:
+        culprit = next((one.name for one in columns if not one.is_storable()), None)
+        what = f"the frame `{name}`"
+        if culprit is not None:
+            what = f"the column `{culprit}` of {what}"
         raise ValidationError(
-            f"the frame `{name}` cannot be stored: {error}", code="input_invalid"
+            f"{what} cannot be stored: {error}",
+            code="input_invalid",
+            hint=None if culprit is None else "make numbers, dates or Unicode texts of its cells",
         ) from error
 
 
