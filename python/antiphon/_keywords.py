@@ -12,7 +12,7 @@ from antiphon._event_loop import is_async
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 _T = TypeVar("_T")
 
@@ -42,7 +42,8 @@ def checked_init(cls: type[_T]) -> type[_T]:
 def _checked(method: Callable[..., Any], subject: str) -> Callable[..., Any]:
     parameters = list(inspect.signature(method).parameters.values())[1:]
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
-        return method
+        is_maker = method.__name__ == "__init__"
+        return _checked_positions(method, subject, parameters) if is_maker else method
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
     known = frozenset(one.name for one in parameters if one.kind not in positional)
 
@@ -57,6 +58,26 @@ def _checked(method: Callable[..., Any], subject: str) -> Callable[..., Any]:
         return await method(*args, **kwargs)
 
     return acall if is_async(method) else call
+
+
+def _checked_positions(
+    method: Callable[..., Any], subject: str, parameters: Sequence[inspect.Parameter]
+) -> Callable[..., Any]:
+    """The method, which refuses arguments without the name that they need."""
+    named = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+    most = sum(one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters)
+
+    @functools.wraps(method)
+    def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if len(args) > most:
+            raise ValidationError(
+                f"{subject} takes at most {most} without a name, and got arguments: {len(args)}",
+                code="call_invalid",
+                hint=f"write the names of the others, which may be {', '.join(named)}",
+            )
+        return method(self, *args, **kwargs)
+
+    return call
 
 
 def check_keywords(subject: str, given: Iterable[str], known: frozenset[str]) -> None:

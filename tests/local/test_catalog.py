@@ -53,5 +53,5 @@ def test_an_unknown_name_suggests_a_near_one() -> None:
 
 
 def test_a_name_like_none_lists_all() -> None:
-    with pytest.raises(ValidationError, match=r"smollm2:135m.*\.gguf"):
+    with pytest.raises(ValidationError, match=r"smollm2:135m.*\.gguf.*as in `local:qwen"):
         named("gpt")

@@ -253,3 +253,10 @@ def test_a_python_that_was_started_by_a_relative_path_has_a_sandbox() -> None:
     beside = program.parent / ".." / program.parent.name / program.name
     done = subprocess.run([beside, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "2\n", done.stderr
+
+
+def test_a_limit_outside_of_the_limits_is_told_the_options() -> None:
+    made: Any = Sandbox
+    with pytest.raises(ValidationError, match="`Sandbox` has no option of that name: memory") as it:
+        made(memory=1)
+    assert "limits" in str(it.value.hint)

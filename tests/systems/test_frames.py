@@ -262,3 +262,17 @@ def test_the_tools_of_an_api_are_no_text() -> None:
     with pytest.raises(ValidationError, match="`api` takes the tools of an API") as caught:
         DataAnalyst("local:0.5b", api="https://api.example")
     assert "http_api(" in str(caught.value.hint)
+
+
+def test_arguments_that_a_data_analyst_does_not_have_are_told_what_it_has(tmp_path: Path) -> None:
+    made: Any = DataAnalyst
+    with pytest.raises(ValidationError, match="unknown setting of the data analyst: db") as caught:
+        made(scripted([]), db="shop.db")
+    assert "its options are model, database, frames, " in str(caught.value.hint)
+    with pytest.raises(ValidationError, match="takes at most 1 without a name") as caught:
+        made(scripted([]), "shop.db")
+    assert "may be database, frames, " in str(caught.value.hint)
+    asked: Any = DataAnalyst(scripted([]), frames={"t": {"a": [1]}}, sandbox=False)
+    with pytest.raises(ValidationError, match="no option of that name: fact") as caught:
+        asked.run("How many?", fact={"a": 1})
+    assert caught.value.hint == "did you mean `facts`?"

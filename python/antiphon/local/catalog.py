@@ -154,4 +154,8 @@ def _suggestion(wanted: str) -> str:
     close = difflib.get_close_matches(wanted, names, n=1)
     if close:
         return f"did you mean `{close[0]}`?"
-    return f"use one of {', '.join(f'`{name}`' for name in names)}, or the path of a .gguf file"
+    listed = ", ".join(f"`{name}`" for name in names)
+    return (
+        f"use one of {listed}, or the path of a .gguf file; the name of a model has `local:` "
+        f"before it, as in `local:{names[0]}`"
+    )

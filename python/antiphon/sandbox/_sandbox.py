@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from antiphon._keywords import checked_init
 from antiphon.errors import ValidationError
 from antiphon.sandbox._engines import ENGINES, accept_no_isolation, choose, layers, probe
 from antiphon.sandbox._host_functions import HostFunctions
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Sandbox", "runner_of"]
 
 
+@checked_init
 class Sandbox:
     """Runs untrusted code in isolation from this machine.
 

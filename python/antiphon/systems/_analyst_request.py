@@ -90,7 +90,7 @@ def plain_facts(facts: Mapping[str, Any] | None, argument: str = "facts") -> dic
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    known = frozenset(AgentRequestOptions.__annotations__)
+    known = frozenset([*AgentRequestOptions.__annotations__, "facts"])
     check_keywords("a question to a data analyst", options, known)
     for name in ("prefer_agents", "disable_agents"):
         _check_agents(name, options.get(name, ()))

@@ -56,6 +56,7 @@ def check_settings(system: str, given: Iterable[str], arguments: Iterable[str]) 
     """
     (schema,) = (one["config_schema"] for one in systems() if one["name"] == system)
     settings = list(schema["properties"])
+    given_by_name = [name for name in arguments if name != "settings"]
     for name in given:
         if name in settings:
             continue
@@ -66,7 +67,8 @@ def check_settings(system: str, given: Iterable[str], arguments: Iterable[str]) 
             details={"setting": name},
             hint=f"did you mean `{near[0]}`?"
             if near
-            else f"its settings are {', '.join(settings)}",
+            else f"its options are {', '.join(given_by_name)}; its settings are "
+            f"{', '.join(settings)}",
         )
 
 
