@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections import deque
+from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -9,7 +12,9 @@ from antiphon._event_loop import AtLevel, Blocking, level_of_caller
 from antiphon._pause import asks
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    import contextvars
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from concurrent.futures import Future
 
 _T = TypeVar("_T")
 
@@ -34,7 +39,7 @@ def call_in_threads(
         done: called with each result as it arrives.
         cancel: cancels the calls under way after a failure. Default: they end first.
     """
-    from concurrent.futures import ThreadPoolExecutor, as_completed
+    from concurrent.futures import Future, as_completed
 
     level = level_of_caller()
 
@@ -42,21 +47,52 @@ def call_in_threads(
         with AtLevel(level):
             return call(given)
 
-    pool = ThreadPoolExecutor(max(1, min(width, len(inputs))), "antiphon-batch")
+    futures: list[Future[_T]] = [Future() for _ in inputs]
+    waiting = deque(
+        (future, copy_context(), given) for future, given in zip(futures, inputs, strict=True)
+    )
+    threads = [
+        # The end of the process does not wait for an agent that was cancelled.
+        threading.Thread(target=_work, args=(leveled, waiting), name="antiphon-batch", daemon=True)
+        for _ in range(min(max(1, width), len(inputs)))
+    ]
     try:
-        futures = [pool.submit(copy_context().run, leveled, given) for given in inputs]
+        for thread in threads:
+            thread.start()
         with Blocking(level_of_caller()):
             for future in as_completed(futures):
                 done(future.result())
     except BaseException as error:
+        waiting.clear()
         # Calls beside a question end first; those beside a failure are cancelled.
-        ends = cancel is None or asks(error)
-        pool.shutdown(wait=ends, cancel_futures=True)
-        if cancel is not None and not ends:
+        if cancel is not None and not asks(error):
             cancel()
+        else:
+            _join(threads)
         raise
-    pool.shutdown()
+    _join(threads)
     return [future.result() for future in futures]
+
+
+def _work(
+    call: Callable[[Any], _T], waiting: deque[tuple[Future[_T], contextvars.Context, Any]]
+) -> None:
+    """Makes calls until none waits."""
+    with suppress(IndexError):
+        while True:
+            future, variables, given = waiting.popleft()
+            try:
+                result = variables.run(call, given)
+            except BaseException as error:  # noqa: BLE001 - who waits for the call raises it
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+
+def _join(threads: Iterable[threading.Thread]) -> None:
+    for thread in threads:
+        if thread.ident is not None:
+            thread.join()
 
 
 async def gather(

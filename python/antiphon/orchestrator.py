@@ -23,6 +23,7 @@ from antiphon._orchestrator.team_member import tightest
 from antiphon._orchestrator.team_prompts import TeamPrompts
 from antiphon._orchestrator.updates import entry, turn
 from antiphon._pause import relay_questions
+from antiphon._run_group import current_group
 from antiphon._sync_async import Routine, async_method, run_async, sync_method
 from antiphon._thread_store import Durability, ThreadStore, fresh_name, read_saver, thread_name
 from antiphon._tool.lifespan import Lifespans
@@ -364,7 +365,7 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
             registry = None if outer.run.kept_in is None else self._built.registry()
         self._built.check_context(context)
         try:
-            return self._built.engine.start(
+            run = self._built.engine.start(
                 first,
                 config=self._budget,
                 context=context,
@@ -378,6 +379,9 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
             )
         except StateError as error:
             raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
+        if (group := current_group()) is not None:
+            group.add(run)
+        return run
 
     def _drive(
         self, run: Run, *, keep: bool = False, show: Show | None = None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from antiphon._pause import CallScope, scope_key
+from antiphon._run_group import check_not_stopped
 from antiphon._sync_async import Operation, Routine, call_any
 
 if TYPE_CHECKING:
@@ -83,7 +84,9 @@ def perform(
         StateError: the node made other calls before (``replay_diverged``), or the result cannot
             be stored (``value_unstorable``).
         BudgetError: the run has no call left (``budget_exhausted``).
+        KeyboardInterrupt: the batch that the run belongs to has been cancelled.
     """
+    check_not_stopped()
     made = found or ctx.begin_call(*call.about(ctx))
     if made.known:
         return made.result()

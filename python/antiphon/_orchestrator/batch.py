@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from antiphon._batch import call_in_threads, gather
 from antiphon._progress import BatchProgressBar
+from antiphon._run_group import RunGroup, current_group
 from antiphon._sync_async import Operation, Routine, run_async, run_sync
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
-
-    from antiphon._antiphon import Run
 
 
 class HasOutcome(Protocol):
@@ -27,7 +26,7 @@ _R = TypeVar("_R", bound=HasOutcome)
 
 def run_all(
     inputs: Sequence[Any],
-    one: Callable[[Any, Callable[[Run], object]], Routine[_R]],
+    one: Callable[[Any], Routine[_R]],
     *,
     concurrency: int,
     label: str,
@@ -36,14 +35,14 @@ def run_all(
 
     Args:
         inputs: the inputs.
-        one: runs an input, and passes on the run as soon as it has started.
+        one: runs an input.
         concurrency: how many run at a time.
         label: the text of the progress bar.
     """
     results: list[_R] = yield Operation(
         lambda: _in_threads(inputs, one, concurrency, label),
         lambda: gather_results(
-            lambda given: run_async(one(given, bool)), inputs, concurrency=concurrency, label=label
+            lambda given: run_async(one(given)), inputs, concurrency=concurrency, label=label
         ),
     )
     return results
@@ -59,22 +58,19 @@ async def gather_results(
 
 def _in_threads(
     inputs: Sequence[Any],
-    one: Callable[[Any, Callable[[Run], object]], Routine[_R]],
+    one: Callable[[Any], Routine[_R]],
     concurrency: int,
     label: str,
 ) -> list[_R]:
-    started: list[Run] = []
-
-    def cancel() -> None:
-        for run in started:
-            if run.outcome == "running":
-                run.cancel("the batch was cancelled")
+    group = RunGroup(current_group())
 
     def call(given: Any) -> _R:
-        return run_sync(one(given, started.append))
+        return group.around(lambda: run_sync(one(given)))
 
     with BatchProgressBar(len(inputs), label) as progress:
-        return call_in_threads(call, inputs, concurrency, done=_advancing(progress), cancel=cancel)
+        return call_in_threads(
+            call, inputs, concurrency, done=_advancing(progress), cancel=group.stop
+        )
 
 
 def _advancing(progress: BatchProgressBar) -> Callable[[HasOutcome], None]:

@@ -20,7 +20,7 @@ from antiphon.errors import RunCancelled, StateError, ValidationError
 from antiphon.result import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from antiphon._antiphon import Engine, ThreadRef
     from antiphon._orchestrator.assemble import AssembledTeam
@@ -256,11 +256,8 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
         """Starts runs and drives them to their ends, several at a time."""
         with watching(watch) as show:
 
-            def one(
-                start: tuple[Any, ThreadRef | None], begin: Callable[[Run], object]
-            ) -> Routine[Result[Any, StateT]]:
+            def one(start: tuple[Any, ThreadRef | None]) -> Routine[Result[Any, StateT]]:
                 run = self._launch(*start, context=context, watched=show is not None)
-                begin(run)
                 return self._drive(run, keep=keep, show=show)
 
             return (yield from run_all(starts, one, concurrency=concurrency, label=self.name))
