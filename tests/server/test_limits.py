@@ -7,6 +7,8 @@ import threading
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import pytest
+
 from antiphon import server
 from server.things import Endless, Greeter, Waiting
 from support.http_client import ask, connect, events, request, send
@@ -73,7 +75,9 @@ def test_a_client_that_leaves_before_it_has_asked_leaves_its_room() -> None:
         assert ask(running.url, "Ada").status == 200
 
 
-def test_a_run_that_takes_too_long_is_cancelled_and_can_be_resumed() -> None:
+def test_a_run_that_takes_too_long_is_cancelled_and_can_be_resumed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     waiter = Waiting(name="desk", checkpointer="memory:")
     with server.start(waiter, timeout=0.3) as running:
         late = ask(running.url, "a", "t")
@@ -85,6 +89,9 @@ def test_a_run_that_takes_too_long_is_cancelled_and_can_be_resumed() -> None:
         waiter.released.set()
         resumed = send(running.url, "POST", "/threads/t/resume", {})
     assert resumed.body["answer"] == "released"
+    first = caplog.messages[0]
+    assert first.startswith("the run took longer than this server allows, in seconds: 0.3, POST")
+    assert "thread 't'" in first
 
 
 def test_a_server_that_stops_lets_runs_end_and_begins_no_more() -> None:
@@ -126,6 +133,22 @@ def test_a_second_stop_does_not_wait() -> None:
         running.stop(0)
         assert [*stream][-1].data["error"]["code"] == "server_stopping"
     assert waiter.cancelled == 1
+
+
+def test_a_request_that_never_arrives_does_not_keep_a_server(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    running = server.start(Greeter())
+    address = urlsplit(running.url)
+    with socket.create_connection((address.hostname, address.port), timeout=60) as peer:
+        head = f"POST /runs HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 100\r\n"
+        peer.sendall(f"{head}Content-Type: application/json\r\n\r\n{{".encode())
+        assert happens(lambda: send(running.url, "GET", "/health").body["runs"])
+        running.stop()
+        reply = peer.recv(65_536).decode()
+    assert reply.startswith("HTTP/1.1 503 ")
+    assert "server_stopping" in reply
+    assert not caplog.records
 
 
 def test_an_unused_connection_does_not_keep_a_server() -> None:

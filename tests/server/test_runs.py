@@ -14,6 +14,7 @@ import antiphon
 from antiphon import Agent, Orchestrator, server, tool
 from antiphon.checkpoint import SqliteSaver
 from antiphon.errors import StateError, ValidationError
+from antiphon.graph import START, StateGraph
 from antiphon.models import scripted
 from antiphon.systems import AgenticSearch
 from server.things import Failing, Greeter, Waiting
@@ -240,6 +241,18 @@ def test_a_run_that_fails_tells_nothing_of_its_inside_and_the_server_goes_on(
     assert record.exc_info is not None
 
 
+@pytest.mark.parametrize("kind", Failing.KINDS)
+def test_the_state_of_a_thread_does_not_tell_what_its_run_failed_with(
+    kind: type[BaseException],
+) -> None:
+    with server.start(Failing(checkpointer="memory:")) as running:
+        ask(running.url, kind.__name__, "t")
+        shown = send(running.url, "GET", "/threads/t").body
+    assert "inside" not in str(shown)
+    if issubclass(kind, Exception):
+        assert (shown["outcome"], shown["reason"]) == ("error", "the run failed")
+
+
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
 def test_the_log_names_the_thread_of_a_request_that_failed(
     accept: str, caplog: pytest.LogCaptureFixture
@@ -277,6 +290,10 @@ def test_what_cannot_be_served_is_refused_at_the_start() -> None:
         with pytest.raises(ValidationError) as caught:
             server.start(thing)
         assert caught.value.code == "serve_target"
+    graph = StateGraph(dict).add_node("a", dict).add_edge(START, "a").compile()
+    with pytest.raises(ValidationError) as caught:
+        server.start(graph)
+    assert "the `act` of an agent can call the graph" in str(caught.value.hint)
     with pytest.raises(ValidationError) as caught:
         server.start(Agent("no-such-provider:model", name="clerk"))
     with server.start(Greeter()) as running, pytest.raises(StateError) as taken:

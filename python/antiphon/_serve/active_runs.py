@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from antiphon.errors import BudgetError, RunCancelled, RunTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator
+    from collections.abc import AsyncIterator, Coroutine
 
     from antiphon.result import RunResult
 
@@ -29,26 +29,26 @@ class ActiveRuns:
         self.most = most
         self.deadline = deadline
         self.is_stopping = False
-        self._admitted = 0
+        self._admitted: set[asyncio.Timeout] = set()
         self._runs: set[ActiveRun] = set()
 
     @property
     def count(self) -> int:
         """The requests that are admitted, and the runs that have not ended."""
-        return self._admitted + len(self._runs)
+        return len(self._admitted) + len(self._runs)
 
     @property
     def accepts(self) -> bool:
         """Whether there is room for another."""
         return not self.is_stopping and self.count < self.most
 
-    @contextmanager
-    def admitted(self) -> Iterator[None]:
-        """Counts a request until its run begins, or it is refused.
+    @asynccontextmanager
+    async def admitted(self) -> AsyncIterator[None]:
+        """Counts a request while it is read, until its run begins, or it is refused.
 
         Raises:
             BudgetError: too many are under way (``server_busy``).
-            RunCancelled: the server stops (``server_stopping``).
+            RunCancelled: the server stops, maybe while the request is read (``server_stopping``).
         """
         if self.is_stopping:
             raise _stopping()
@@ -58,11 +58,17 @@ class ActiveRuns:
                 code="server_busy",
                 hint="ask again later",
             )
-        self._admitted += 1
+        reading = asyncio.timeout(None)
+        self._admitted.add(reading)
         try:
-            yield
+            async with reading:
+                yield
+        except TimeoutError:
+            if reading.expired():
+                raise _stopping() from None
+            raise
         finally:
-            self._admitted -= 1
+            self._admitted.discard(reading)
 
     def begin(self, work: Coroutine[Any, Any, RunResult]) -> ActiveRun:
         """Begins a run, which counts until it has really ended.
@@ -85,6 +91,9 @@ class ActiveRuns:
             grace: seconds to wait before they are cancelled.
         """
         self.is_stopping = True
+        for reading in self._admitted:
+            # A request that has not arrived begins no run any more, and may never arrive.
+            reading.reschedule(asyncio.get_running_loop().time())
         if self._runs:
             await asyncio.wait({run.settled for run in self._runs}, timeout=grace)
         self.cancel()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import antiphon
 from antiphon._serve.body import read_object, read_question
 from antiphon._serve.exchange import RunExchange
-from antiphon._serve.failure import body_of, reply_to
+from antiphon._serve.failure import body_of, reply_to, shown_checkpoint
 from antiphon._serve.gate import RequestGate
 from antiphon._serve.reply import send_json
 
@@ -121,7 +121,7 @@ class _Routes:
 
     async def run(self, request: Request, send: Send) -> None:
         """Asks a question."""
-        with self._runs.admitted():
+        async with self._runs.admitted():
             given = await read_object(request, self._limits.max_body, {"question", "thread"})
             question = read_question(given, takes_parts=self._runner.takes_parts)
             thread = self._runner.thread(given.get("thread"))
@@ -130,7 +130,7 @@ class _Routes:
 
     async def resume(self, request: Request, send: Send) -> None:
         """Resumes the run of a thread: with an answer, or from where it was lost."""
-        with self._runs.admitted():
+        async with self._runs.admitted():
             thread = self._runner.known_thread(request.path_params["thread"])
             given = await read_object(request, self._limits.max_body, {"answer"})
             answers = (given["answer"],) if "answer" in given else ()
@@ -143,7 +143,7 @@ class _Routes:
         """Tells the state of a thread."""
         thread = self._runner.known_thread(request.path_params["thread"])
         found = await self._runner.state(thread)
-        await send_json(send, 200, found.to_dict())
+        await send_json(send, 200, shown_checkpoint(found))
 
     def _exchange(self, request: Request, send: Send, thread: str | None) -> RunExchange:
         return RunExchange(

@@ -9,6 +9,7 @@ from antiphon.errors import AntiphonError
 from antiphon.result import Result
 
 if TYPE_CHECKING:
+    from antiphon.checkpoint import Checkpoint
     from antiphon.event import Event
 
 _STATUS = {
@@ -40,8 +41,12 @@ _HEADERS = {
     401: {"WWW-Authenticate": "Bearer"},
     503: {"Retry-After": "1"},
 }
+_TOO_LATE = 504
+"""The status of a run that was cancelled at its deadline."""
 _FAILURES = ("error", "retry")
 """The kinds of events whose messages are for the log."""
+_SHOWN_REASONS = {"error": "the run failed", "cancelled": "cancelled"}
+"""What clients read instead of a reason that may have the text of an exception."""
 _log = logging.getLogger("antiphon.server")
 
 
@@ -65,6 +70,9 @@ def reply_to(
             body_of("run_failed", "the request failed", "the log of the server says why"),
             {},
         )
+    if status == _TOO_LATE:
+        # The thread says only that the run was cancelled.
+        _log.warning("%s, %s", error.message, _place(error, route, thread))
     body = body_of(error.code, error.message, error.hint)
     return status, body, _HEADERS.get(status, {})
 
@@ -86,6 +94,13 @@ def shown_event(event: Event) -> dict[str, Any]:
     shown = event.to_dict()
     if event.kind in _FAILURES:
         shown["data"] = {key: value for key, value in shown["data"].items() if key != "message"}
+    return shown
+
+
+def shown_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
+    """The state of a thread as clients read it: that its run failed, and not with what."""
+    shown = checkpoint.to_dict()
+    shown["reason"] = _SHOWN_REASONS.get(str(checkpoint.outcome), shown["reason"])
     return shown
 
 

@@ -38,7 +38,7 @@ class ServedRunner:
             raise ValidationError(
                 f"a server cannot serve this: {type(thing).__name__}",
                 code="serve_target",
-                hint="serve an agent, an orchestrator or a ready system: the object, not its class",
+                hint=_way_out(thing),
             )
         self._thing = thing
         self.name = name_of(thing) if isinstance(thing, Agent) else thing.name
@@ -108,6 +108,15 @@ class ServedRunner:
         """The state of a thread."""
         found: Checkpoint = await self._thing.astate(thread)
         return found
+
+
+def _way_out(thing: Any) -> str:
+    from antiphon.graph import CompiledGraph, StateGraph
+
+    served = "an agent, an orchestrator or a ready system"
+    if isinstance(thing, CompiledGraph | StateGraph):
+        return f"serve {served}; the `act` of an agent can call the graph with `invoke`"
+    return f"serve {served}: the object, not its class"
 
 
 async def _contained(run: Awaitable[RunResult]) -> RunResult:
