@@ -323,6 +323,16 @@ def test_what_a_type_can_no_longer_be_is_reported(kind: type, value: object) -> 
     assert caught.value.code == "checkpoint_misfit"
 
 
+def test_a_member_that_an_enum_has_lost_is_named_and_an_alias_takes_its_place() -> None:
+    class Successor(enum.Enum):
+        CRIMSON = 2
+        RED = CRIMSON
+
+    with pytest.raises(StateError, match="no member `RED` any more, only `BLUE`; keep a member"):
+        evolved("t", Other, Colour.RED)
+    assert evolved("t", Successor, Colour.RED) is Successor.CRIMSON
+
+
 @pytest.fixture
 def clean(monkeypatch: pytest.MonkeyPatch) -> Registry:
     registry = Registry()

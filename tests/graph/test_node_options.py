@@ -9,7 +9,7 @@ import pytest
 
 from antiphon import RetryPolicy
 from antiphon.errors import ValidationError
-from antiphon.graph import GraphBuildError, StateGraph
+from antiphon.graph import START, GraphBuildError, StateGraph
 
 
 class State(TypedDict, total=False):
@@ -66,3 +66,16 @@ def test_an_unknown_option_of_a_retry_policy_is_told_what_was_meant() -> None:
         "call_invalid",
         "did you mean `max_attempts`?",
     )
+
+
+def test_an_option_of_langgraph_that_there_is_not_is_told_what_takes_its_place() -> None:
+    builder: Any = StateGraph(State)
+    with pytest.raises(TypeError, match=r"`add_node` has no option cache_policy: keep a cache in"):
+        builder.add_node("a", node, cache_policy=None)
+    with pytest.raises(TypeError, match=r"`add_node` has no option defered$"):
+        builder.add_node("a", node, defered=True)
+    builder.add_node("a", node).add_edge(START, "a")
+    with pytest.raises(TypeError, match=r"`compile` has no option store: .* `context`, see docs"):
+        builder.compile(store=None)
+    with pytest.raises(TypeError, match="'stor'"):
+        builder.compile(stor=None)

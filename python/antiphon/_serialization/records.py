@@ -83,7 +83,19 @@ def _enum(kind: type[Enum]) -> Record | None:
         return None
     if issubclass(kind, Flag):
         return Record(lambda value: value.value, lambda value: kind(exactly(int, value)))
-    return Record(lambda value: value.name, lambda name: kind[exactly(str, name)])
+    return Record(lambda value: value.name, partial(_member, kind))
+
+
+def _member(kind: type[Enum], name: Any) -> Enum:
+    """The member with a stored name, which the enum may have lost since."""
+    found = kind.__members__.get(exactly(str, name))
+    if found is None:
+        known = ", ".join(f"`{one}`" for one in kind.__members__)
+        raise LookupError(
+            f"the enum has no member `{name}` any more, only {known}; keep a member, or an alias "
+            "with its name, while threads hold it"
+        )
+    return found
 
 
 def _is_pure(kind: type) -> bool:

@@ -22,6 +22,7 @@ from antiphon.graph._declaration import (
     read_timeout,
     state_hint,
 )
+from antiphon.graph._missing_options import refuse_missing, way_out
 from antiphon.graph._runnable import coerce_to_node
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ class StateGraph(GraphDeclaration, Generic[StateT]):
         self._check_name(name)
         unknown = set(options) - NodeOptions.__optional_keys__
         if unknown:
-            raise TypeError(f"`add_node` has no such option: {', '.join(sorted(unknown))}")
+            named = ", ".join(sorted(unknown))
+            raise TypeError(f"`add_node` has no option {named}{way_out(sorted(unknown))}")
         spec = NodeSpec(name, action, options)
         spec.timeout(None)
         spec.retry(None)
@@ -256,6 +258,7 @@ class StateGraph(GraphDeclaration, Generic[StateT]):
         self.defaults = given
         return self
 
+    @refuse_missing
     def compile(
         self,
         checkpointer: Saver | str | None = None,
