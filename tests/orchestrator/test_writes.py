@@ -454,6 +454,21 @@ def test_a_key_that_is_only_set_in_the_copy_of_the_state_is_reported(key: str) -
     assert result.state.get(key) != "lost"
 
 
+def test_a_misspelt_answer_is_reported_where_the_state_takes_any_key() -> None:
+    with pytest.warns(RuntimeWarning, match=r"agent `returns` wrote .* `anser`, .* mean `answer`"):
+        result = Returns(lambda *_: {"anser": "x"}).run("q")
+    assert (result.answer, result.state["anser"]) == (None, "x")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "written", [{"answers": []}, {"first_answer": "x"}, {"dancer": 1}, {"answer": "x", "anser": 1}]
+)
+def test_other_keys_are_not_taken_for_a_misspelt_answer(written: Any) -> None:
+    Returns(lambda *_: written).run("q")
+    Returns(lambda *_: {"anser": "y"}).run({"question": "q", "anser": "x"})
+
+
 def test_an_attribute_that_is_only_set_in_the_copy_of_the_state_is_reported() -> None:
     @dataclass
     class Seen:

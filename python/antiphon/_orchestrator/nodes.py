@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 import warnings
@@ -32,7 +33,7 @@ from antiphon._tool.lifespan import resource_of
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from antiphon._antiphon import Context, NativeTool
     from antiphon._orchestrator.flow import AgentNames
@@ -61,7 +62,10 @@ def _reader(
         read = returned(
             chosen(reply, spec, agent_names) if chooses else reply, state, spec.name, seen
         )
-        _warn_of_lost(before, seen, reply, spec.name)
+        written = _written(reply)
+        _warn_of_lost(before, seen, written, spec.name)
+        if state.keys is None and "answer" not in written:
+            _warn_of_misspelt(written.keys() - before.keys(), spec.name)
         return read
 
     return read
@@ -76,12 +80,37 @@ def _contents(seen: Any) -> dict[str, tuple[Any, int]]:
     }
 
 
-def _warn_of_lost(before: Mapping[str, tuple[Any, int]], seen: Any, reply: Any, agent: str) -> None:
-    """Each agent gets a copy of the state, so that a change in place affects no other."""
+def _written(reply: Any) -> Mapping[str, Any]:
+    """The keys that a return value writes."""
     update = reply.update if isinstance(reply, Command) else reply
-    written = fields_of(update) if is_record(update) else {}
     if isinstance(update, str):
-        written = {"answer": update}
+        return {"answer": update}
+    return fields_of(update) if is_record(update) else {}
+
+
+@functools.lru_cache(256)
+def _resembles_answer(key: object) -> bool:
+    # `answers` and `first_answer` are keys of their own.
+    if not isinstance(key, str) or "answer" in key:
+        return False
+    return bool(difflib.get_close_matches(key.lower(), ["answer"], cutoff=0.8))
+
+
+def _warn_of_misspelt(keys: Iterable[str], agent: str) -> None:
+    """An open state takes any key, also one that was meant to be the answer."""
+    for key in filter(_resembles_answer, keys):
+        warnings.warn(
+            f"agent `{agent}` wrote a key that the state did not have, `{key}`, and no `answer`; "
+            "did you mean `answer`?",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def _warn_of_lost(
+    before: Mapping[str, tuple[Any, int]], seen: Any, written: Mapping[str, Any], agent: str
+) -> None:
+    """Each agent gets a copy of the state, so that a change in place affects no other."""
     for key, (value, size) in _contents(seen).items():
         was, had = before.get(key, (_ABSENT, 0))
         if (was is not value or had != size) and key not in written:
