@@ -6,10 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from antiphon._antiphon import RetryPolicy, Send
+    from antiphon._antiphon import Send
     from antiphon._orchestrator.context import AgentContext
     from antiphon._orchestrator.flow import END
     from antiphon._orchestrator.run_context import RunContext
+    from antiphon._retry_policy import RetryPolicy
     from antiphon.agent import Agent
     from antiphon.budget import Budget
     from antiphon.content import File, Image
@@ -57,7 +58,7 @@ _HOMES = {
     "Question": "result",
     "Result": "result",
     "RunResult": "result",
-    "RetryPolicy": "_antiphon",
+    "RetryPolicy": "_retry_policy",
     "RunContext": "_orchestrator.run_context",
     "Send": "_antiphon",
     "Tool": "tools",

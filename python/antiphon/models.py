@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copyreg
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from antiphon._antiphon import Model
 from antiphon._json_values import encode_result
@@ -18,6 +19,16 @@ if TYPE_CHECKING:
 __all__ = ["Budget", "Model", "get", "record", "replay", "scripted"]
 
 _REPLY = ("delay", "fault", "finish", "json", "text", "tool_calls", "usage")
+
+
+def _refuse_copy(model: Model) -> NoReturn:
+    raise TypeError(
+        f"a model cannot be pickled or copied: {model!r}; make it and its agents in each process, "
+        "with a function that returns them"
+    )
+
+
+copyreg.pickle(Model, _refuse_copy)
 
 
 def get(name: str | Sequence[str | Model], **settings: Any) -> Model:

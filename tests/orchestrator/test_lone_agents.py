@@ -13,9 +13,10 @@ from typing import Any, cast
 
 import pytest
 
-from antiphon import Agent, AgentContext, Orchestrator
+from antiphon import Agent, AgentContext, Orchestrator, RetryPolicy
 from antiphon.errors import StateError, ValidationError
 from antiphon.models import scripted
+from antiphon.sandbox import Sandbox
 
 VERBS = ("run", "stream", "batch", "resume", "recover")
 ON_THREADS = ("state", "history", "update", "fork", "diff", "orphans")
@@ -113,6 +114,25 @@ def test_an_agent_that_has_run_can_be_copied_and_pickled() -> None:
         assert twin.run("q").answer == "q!"
 
 
+@pytest.mark.parametrize("spread", [pickle.dumps, copy.deepcopy])
+def test_what_cannot_be_pickled_says_what_to_do_instead(spread: Any) -> None:
+    agent = Agent(scripted(["x"]), name="a")
+    with pytest.raises(TypeError, match=r"a model cannot be pickled .*; make it and its agents in"):
+        spread(agent)
+    box = Sandbox(engine="monty")
+    with pytest.raises(TypeError, match=r"a sandbox cannot be pickled .*; make it in each process"):
+        spread(box)
+
+
+@pytest.mark.parametrize("spread", [lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy])
+def test_a_retry_policy_can_be_pickled_and_copied(spread: Any) -> None:
+    for policy in (RetryPolicy(), RetryPolicy(0.1, 3, 4, 5, jitter=False, retry_on=[OSError])):
+        again = spread(policy)
+        for name in ("initial_interval", "backoff_factor", "max_interval", "max_attempts"):
+            assert getattr(again, name) == getattr(policy, name)
+        assert (again.jitter, again.retry_on) == (policy.jitter, policy.retry_on)
+
+
 def test_a_team_says_that_it_cannot_be_pickled() -> None:
     with pytest.raises(TypeError, match=r"a team cannot be pickled: Orchestrator\(echo\); build"):
         pickle.dumps(Orchestrator([Echo()]))
@@ -208,6 +228,7 @@ def test_instructions_that_are_no_text_are_an_error() -> None:
 SCRIPT = """
 from antiphon import Agent
 from antiphon.models import scripted
+from antiphon.sandbox import Sandbox
 
 class Documented(Agent):
     '''Describes itself.'''

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from antiphon._antiphon import Command, Overwrite, RetryPolicy, Send
+from antiphon._antiphon import Command, Overwrite, Send
 from antiphon._diagram import Diagram, DiagramEdge
 from antiphon._graph_errors import (
     AnswerError,
@@ -32,6 +32,7 @@ from antiphon._messages import (
     RemoveMessage,
     add_messages,
 )
+from antiphon._retry_policy import RetryPolicy
 from antiphon._thread_store import Durability
 from antiphon.graph._builder import StateGraph
 from antiphon.graph._compiled import CompiledGraph

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Never, Self
 
 from antiphon._keywords import checked_init
 from antiphon.errors import ValidationError
@@ -239,6 +239,12 @@ class Sandbox:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self) -> Never:
+        raise TypeError(
+            f"a sandbox cannot be pickled or copied: {self!r}; make it in each process, with a "
+            "function that returns it"
+        )
 
     def __repr__(self) -> str:
         return f"Sandbox(engine={self._name!r}, isolation={self.isolation!r})"
