@@ -42,14 +42,15 @@ class NumberStyle:
         return cell.replace(self.group, "").replace(self.decimal, ".")
 
 
-POINT, COMMA = NumberStyle(".", ","), NumberStyle(",", ".")
+_POINT = NumberStyle(".", ",")
+COMMA = NumberStyle(",", ".")
 
 
 def styles_of(cells: Sequence[str]) -> tuple[NumberStyle, ...]:
     """The styles in which all cells are numbers; none if there are no cells."""
     if not cells:
         return ()
-    return tuple(style for style in (POINT, COMMA) if all(map(style.pattern.fullmatch, cells)))
+    return tuple(style for style in (_POINT, COMMA) if all(map(style.pattern.fullmatch, cells)))
 
 
 def is_code(cells: Sequence[str]) -> bool:
@@ -82,4 +83,4 @@ def style_of_file(
     told = {styles[0] for styles in columns if len(styles) == 1}
     if len(told) == 1:
         return told.pop(), True
-    return (COMMA if delimiter == ";" else POINT), False
+    return (COMMA if delimiter == ";" else _POINT), False
