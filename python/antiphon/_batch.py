@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from contextlib import suppress
 from contextvars import copy_context
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from antiphon._event_loop import AtLevel, Blocking, level_of_caller
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 _T = TypeVar("_T")
+
+_TICK_S = 0.2
+"""Seconds after which a waiting thread handles signals at the latest: one that arrives as it begins
+to wait, or in another thread, does not wake it."""
 
 
 def _ignore(_result: object) -> None: ...
@@ -39,7 +44,7 @@ def call_in_threads(
         done: called with each result as it arrives.
         cancel: cancels the calls under way after a failure. Default: they end first.
     """
-    from concurrent.futures import Future, as_completed
+    from concurrent.futures import Future
 
     level = level_of_caller()
 
@@ -51,17 +56,20 @@ def call_in_threads(
     waiting = deque(
         (future, copy_context(), given) for future, given in zip(futures, inputs, strict=True)
     )
+    ended: SimpleQueue[Future[_T]] = SimpleQueue()
     threads = [
         # The end of the process does not wait for an agent that was cancelled.
-        threading.Thread(target=_work, args=(leveled, waiting), name="antiphon-batch", daemon=True)
+        threading.Thread(
+            target=_work, args=(leveled, waiting, ended), name="antiphon-batch", daemon=True
+        )
         for _ in range(min(max(1, width), len(inputs)))
     ]
     try:
         for thread in threads:
             thread.start()
         with Blocking(level_of_caller()):
-            for future in as_completed(futures):
-                done(future.result())
+            for _ in futures:
+                done(_next(ended).result())
     except BaseException as error:
         waiting.clear()
         # Calls beside a question end first; those beside a failure are cancelled.
@@ -75,7 +83,9 @@ def call_in_threads(
 
 
 def _work(
-    call: Callable[[Any], _T], waiting: deque[tuple[Future[_T], contextvars.Context, Any]]
+    call: Callable[[Any], _T],
+    waiting: deque[tuple[Future[_T], contextvars.Context, Any]],
+    ended: SimpleQueue[Future[_T]],
 ) -> None:
     """Makes calls until none waits."""
     with suppress(IndexError):
@@ -87,12 +97,20 @@ def _work(
                 future.set_exception(error)
             else:
                 future.set_result(result)
+            ended.put(future)
+
+
+def _next(ended: SimpleQueue[Future[_T]]) -> Future[_T]:
+    """Waits for a call to end."""
+    while True:
+        with suppress(Empty):
+            return ended.get(timeout=_TICK_S)
 
 
 def _join(threads: Iterable[threading.Thread]) -> None:
     for thread in threads:
-        if thread.ident is not None:
-            thread.join()
+        while thread.is_alive():
+            thread.join(_TICK_S)
 
 
 async def gather(
