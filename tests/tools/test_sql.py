@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 from antiphon import Agent, Orchestrator
-from antiphon.errors import PolicyError, ToolError, ValidationError
+from antiphon.errors import PolicyError, ToolError, ToolTransportError, ValidationError
 from antiphon.models import scripted
 from antiphon.tools import sql
 
@@ -90,3 +92,48 @@ def test_wrong_settings_are_named(shop: Path) -> None:
         with pytest.raises(ValidationError, match=message) as caught:
             sql(shop, **settings)  # type: ignore[arg-type]
         assert caught.value.code == "tool_setting_invalid"
+
+
+_WRITE = """
+import sqlite3, sys
+try:
+    with sqlite3.connect(sys.argv[1], timeout=0) as connection:
+        rows = [(n,) for n in range(9, 99)]
+        connection.executemany("insert into orders values (?, 'far', 1)", rows)
+except sqlite3.OperationalError as error:
+    print(error)
+"""
+
+
+def _write_in_another_process(path: Path) -> str:
+    command = [sys.executable, "-c", _WRITE, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads cannot have locks of their own")
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_a_query_drops_no_lock_of_an_open_transaction_of_sqlite3(shop: Path, journal: str) -> None:
+    query = sql(shop).tools[2]
+    count = {"query": "select count(*) from orders"}
+    with closing(sqlite3.connect(shop)) as connection:
+        connection.execute(f"pragma journal_mode = {journal}")
+        connection.execute("insert into orders values (3, 'east', 1)")
+        assert query.call(count)["rows"] == [[2]]
+        assert _write_in_another_process(shop) == "database is locked"
+        connection.commit()
+        assert query.call(count)["rows"] == [[3]]
+        assert not _write_in_another_process(shop)
+        assert query.call(count)["rows"] == [[93]]
+        assert connection.execute("pragma integrity_check").fetchall() == [("ok",)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads cannot have locks of their own")
+def test_an_exclusive_transaction_of_sqlite3_keeps_queries_out(shop: Path) -> None:
+    query = sql(shop, timeout=0.2).tools[2]
+    with closing(sqlite3.connect(shop)) as connection:
+        connection.execute("begin exclusive")
+        connection.execute("delete from orders")
+        with pytest.raises(ToolTransportError, match="database is locked") as caught:
+            query.call({"query": "select count(*) from orders"})
+        assert "this process has an open transaction" in str(caught.value)
+        assert _write_in_another_process(shop) == "database is locked"

@@ -107,6 +107,17 @@ pub(super) fn unreachable(label: &str, problem: &str) -> Fault {
         .hint("check that it exists and runs, and the host, port and name in its URL")
 }
 
+/// A transaction keeps readers out of a SQLite file.
+pub(super) fn locked(label: &str, by_this_process: bool) -> Fault {
+    let hint = if by_this_process {
+        "this process has an open transaction on the file, such as of `sqlite3`: commit it or \
+         close its connection, then ask again"
+    } else {
+        "another process writes to the file: ask again when its transaction has ended"
+    };
+    unreachable(label, "database is locked").hint(hint)
+}
+
 pub(super) fn login_failed(label: &str, problem: &str) -> Fault {
     let message = format!("the login to the database `{label}` failed: {problem}");
     Fault::new(FaultCode::DatabaseLoginFailed, message)

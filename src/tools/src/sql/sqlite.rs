@@ -23,6 +23,7 @@ mod authorizer;
 mod catalogue;
 mod connection;
 mod fault;
+mod lock_owner;
 mod rows;
 
 use connection::QueryDeadline;
@@ -38,7 +39,8 @@ const GRACE: Duration = Duration::from_secs(1);
 ///
 /// It is opened for each call with `SQLITE_OPEN_READONLY`, in defensive mode, without trust in
 /// its schema, extensions or attached files. An authorizer admits only reads of allowed tables
-/// and calls of allowed functions, whatever the statement is.
+/// and calls of allowed functions, whatever the statement is. On Linux its locks are those of
+/// another process: transactions of this one, such as of Python's `sqlite3`, keep theirs.
 ///
 /// ```no_run
 /// use antiphon_tools::sql::{Database, QueryLimits, QueryParameters, QueryPolicy, SqlDialect,
@@ -97,9 +99,15 @@ impl SqliteDatabase {
         };
         let _interrupt = InterruptOnDrop(Arc::clone(&stop.dropped));
         let (path, policy) = (self.path.clone(), Arc::clone(&self.policy));
+        let query = move || {
+            let opened = connection::open(&path, &stop);
+            let outcome = opened.and_then(|mut connection| work(&mut connection, &policy));
+            outcome.map_err(|failure| failure.with_lock_owner(&path))
+        };
         let job = tokio::task::spawn_blocking(move || {
-            let mut connection = connection::open(&path, &stop)?;
-            work(&mut connection, &policy)
+            lock_owner::run(query).unwrap_or_else(|problem| {
+                Err(SqliteFailure::Other(faults::failed(&problem, "", None)))
+            })
         });
         let place = self.path.display().to_string();
         match tokio::time::timeout(timeout + GRACE, job).await {

@@ -1,10 +1,12 @@
 //! Failures of SQLite.
 
+use std::path::Path;
 use std::time::Duration;
 
 use antiphon_core::{Fault, FaultCode};
 use rusqlite::{Error, ErrorCode};
 
+use super::lock_owner;
 use crate::sql::fault;
 
 /// A failure on the thread that works for a query.
@@ -13,6 +15,8 @@ pub(super) enum SqliteFailure {
     Unopened(Error),
     /// A statement failed.
     Failed(Error),
+    /// A transaction of this or of another process keeps readers out.
+    Locked { by_this_process: bool },
     /// Everything else.
     Other(Fault),
 }
@@ -30,10 +34,23 @@ impl From<Fault> for SqliteFailure {
 }
 
 impl SqliteFailure {
+    /// The failure, with who has locked the file if that is why. Only for `work` of
+    /// [`lock_owner::run`].
+    pub(super) fn with_lock_owner(self, path: &Path) -> Self {
+        let (Self::Failed(error) | Self::Unopened(error)) = &self else { return self };
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                Self::Locked { by_this_process: lock_owner::is_locked_by_this_process(path) }
+            }
+            _ => self,
+        }
+    }
+
     /// The fault for the caller; `timeout` is the limit of this query.
     pub(super) fn into_fault(self, label: &str, timeout: Duration) -> Fault {
         match self {
             Self::Other(fault) => fault,
+            Self::Locked { by_this_process } => fault::locked(label, by_this_process),
             Self::Unopened(error) => fault::unreachable(label, &text(&error)),
             Self::Failed(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::OperationInterrupted) => fault::timeout(timeout),
@@ -41,8 +58,6 @@ impl SqliteFailure {
                     ErrorCode::CannotOpen
                     | ErrorCode::NotADatabase
                     | ErrorCode::DatabaseCorrupt
-                    | ErrorCode::DatabaseBusy
-                    | ErrorCode::DatabaseLocked
                     | ErrorCode::SystemIoFailure,
                 ) => fault::unreachable(label, &text(&error)),
                 Some(ErrorCode::AuthorizationForStatementDenied | ErrorCode::ReadOnly) => {

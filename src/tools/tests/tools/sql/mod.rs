@@ -8,5 +8,7 @@ mod mutation;
 mod postgres;
 mod remote;
 mod sqlite;
+#[cfg(target_os = "linux")]
+mod sqlite_locks;
 mod tls;
 mod tools;
