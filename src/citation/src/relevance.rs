@@ -8,6 +8,8 @@ use crate::word::content_words;
 const LEAST: f64 = 0.3;
 /// With more words a topic names several things, and one of them is enough.
 const FEW: usize = 6;
+/// The share of the best passage's weight that another needs to stand beside it.
+const NEAR: f64 = 0.6;
 /// The weight of a word that two of three texts have.
 const ONE_WORD: f64 = 0.9;
 /// What a word counts that stands only in the title of a passage or in the heading above it.
@@ -68,8 +70,14 @@ impl TopicWords {
     /// Whether a passage bears on the question or on a step of its plan. What only its title or
     /// the heading above it says counts half.
     pub fn bear_on(&self, passage: &str, context: &str) -> bool {
+        self.weights(passage, context).iter().any(|weight| *weight > 0.0)
+    }
+
+    /// How much of each topic a passage has, by the weight of its words; zero if it does not bear on
+    /// it.
+    pub fn weights(&self, passage: &str, context: &str) -> Vec<f64> {
         let (own, around) = (content_words(passage), content_words(context));
-        let bears = |topic: &Topic| {
+        let weight_of = |topic: &Topic| {
             let whole: f64 = topic.words.values().sum();
             let most =
                 if topic.words.len() > FEW { topic.heaviest.min(ONE_WORD) } else { f64::INFINITY };
@@ -80,9 +88,9 @@ impl TopicWords {
             };
             let has_own = topic.words.keys().any(|word| own.contains(word));
             let found: f64 = topic.words.iter().map(|(word, weight)| weight * count(word)).sum();
-            has_own && found >= most.min(whole * LEAST)
+            if has_own && found >= most.min(whole * LEAST) { found } else { 0.0 }
         };
-        self.topics.iter().any(bears)
+        self.topics.iter().map(weight_of).collect()
     }
 
     /// Whether a text has to do with none of the topics: it does not bear on any, and has no word of
@@ -94,4 +102,23 @@ impl TopicWords {
         };
         !self.bear_on(text, "") && !self.topics.iter().any(names)
     }
+}
+
+/// Which passages come close to the best one on some topic, by their weights.
+///
+/// ```
+/// use antiphon_citation::nearest;
+/// let weights = [vec![2.0, 0.0], vec![1.0, 0.0], vec![0.0, 0.5], vec![0.0, 0.0]];
+/// assert_eq!(nearest(&weights), [true, false, true, false]);
+/// ```
+pub fn nearest(weights: &[Vec<f64>]) -> Vec<bool> {
+    let count = weights.first().map_or(0, Vec::len);
+    let weight = |own: &Vec<f64>, topic: usize| own.get(topic).copied().unwrap_or_default();
+    let best = |topic: usize| weights.iter().map(|own| weight(own, topic)).fold(0.0, f64::max);
+    let best: Vec<f64> = (0..count).map(best).collect();
+    let is_near = |own: &Vec<f64>| {
+        let mut all = best.iter().enumerate();
+        all.any(|(topic, best)| *best > 0.0 && weight(own, topic) >= best * NEAR)
+    };
+    weights.iter().map(is_near).collect()
 }

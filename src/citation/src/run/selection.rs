@@ -8,6 +8,7 @@ use super::{AnsweredQuery, CitationInput, CitationRun, CitationStage, read};
 use crate::evidence::{
     Evidence, PageChunk, by_words, chunks, located, ranked, snippets, without_instructions,
 };
+use crate::relevance::nearest;
 use crate::request::{CitationQuery, SpansReply};
 use crate::word::content_words;
 
@@ -55,12 +56,17 @@ impl CitationRun {
         CitationStage::Write
     }
 
-    /// What bears on the question or its plan; all if nothing does.
+    /// What bears most on the question or a step of its plan; all if nothing does.
     fn narrowed(&self, found: Vec<Evidence>) -> Vec<Evidence> {
         let topics = self.topic_words();
-        let bears = |one: &Evidence| topics.bear_on(&one.quote, &self.heading_of(one));
-        let (related, rest): (Vec<_>, Vec<_>) = found.into_iter().partition(bears);
-        if related.is_empty() { rest } else { related }
+        let weights = |one: &Evidence| topics.weights(&one.quote, &self.heading_of(one));
+        let weights: Vec<Vec<f64>> = found.iter().map(weights).collect();
+        let near = nearest(&weights);
+        if !near.contains(&true) {
+            return found;
+        }
+        let kept = found.into_iter().zip(near).filter(|(_, is_near)| *is_near);
+        kept.map(|(one, _)| one).collect()
     }
 
     /// What has words of the steps of the plan, where nothing has words of the question.

@@ -1,6 +1,6 @@
 //! What a question and its plan are about, and what of a page bears on that.
 
-use antiphon_citation::{BlockKind, InstructionFilter, TopicWords, blocks, sentences};
+use antiphon_citation::{BlockKind, InstructionFilter, TopicWords, blocks, nearest, sentences};
 
 use super::source::ResearchSource;
 use super::state::State;
@@ -17,20 +17,24 @@ pub(super) fn topic_words(state: &State) -> TopicWords {
     TopicWords::new(&state.query, &plan_topics(state), &texts)
 }
 
-/// Those of some sources that bear on the question or the step. A small model writes of whatever it
-/// is shown, and most of what a search finds is beside the question.
+/// Those of some sources that bear most on the question or the step, by their best sentences. A small
+/// model writes of whatever it is shown, and most of what a search finds is beside the question.
 pub(super) fn related(state: &State, numbers: &[usize]) -> Vec<usize> {
     let step = state.step().map(|step| format!("{} {}", step.title, step.description));
     let texts: Vec<&str> = state.sources.all().iter().map(ResearchSource::text).collect();
     let topics = TopicWords::new(&state.query, step.as_slice(), &texts);
-    let bears = |source: &ResearchSource| {
+    let weights = |source: &ResearchSource| {
         let text = source.text();
-        sentences(text).into_iter().any(|span| {
-            span.of(text).is_some_and(|sentence| topics.bear_on(sentence, &source.title))
-        })
+        let said = sentences(text).into_iter().filter_map(|span| span.of(text));
+        let said = said.map(|sentence| topics.weights(sentence, &source.title));
+        said.reduce(|best, one| best.iter().zip(one).map(|(best, one)| best.max(one)).collect())
+            .unwrap_or_default()
     };
-    let found = state.sources_of(numbers).filter(|(_, source)| bears(source));
-    found.map(|(number, _)| number).collect()
+    let found: Vec<(usize, Vec<f64>)> =
+        state.sources_of(numbers).map(|(number, source)| (number, weights(source))).collect();
+    let all: Vec<Vec<f64>> = found.iter().map(|(_, weights)| weights.clone()).collect();
+    let near = found.iter().zip(nearest(&all)).filter(|(_, is_near)| *is_near);
+    near.map(|((number, _), _)| *number).collect()
 }
 
 /// The sentences of a source that bear on the question, else its beginning: without headings and
