@@ -20,7 +20,7 @@ use antiphon_runtime::sandbox::{
 };
 use antiphon_sandbox::{EngineName, ProcessEngine, ReadyTimeout};
 use serde_json::{Map, Value as Json, json};
-use support::{BOTH, Clean, descendants, job, named_pipe, own_guest, settings};
+use support::{BOTH, Clean, descendants, job, named_pipe, own_guest, run, settings};
 use tempfile::TempDir;
 
 /// A worker that takes an order before it does what others do. While it waits
@@ -247,6 +247,29 @@ fn a_job_that_has_started_is_never_run_again() {
         guest.order("l");
         let (outcome, _) = counted(&engine, "import os\nos._exit(0)");
         assert_eq!(outcome.error.unwrap().kind, GuestFaultKind::Crashed);
+    }
+}
+
+/// Otherwise a thread that a package has started could take the signal that a worker has ended.
+#[test]
+fn ends_of_workers_are_reported_although_a_package_has_a_thread() {
+    let _clean = Clean::start();
+    let folder = tempfile::tempdir().unwrap();
+    // Not by `threading`, whose threads the guest waits for.
+    let package = "import _thread\nlock = _thread.allocate_lock()\nlock.acquire()\n\
+        _thread.start_new_thread(lock.acquire, ())\n";
+    fs::write(folder.path().join("threaded.py"), package).unwrap();
+    for name in BOTH {
+        let mut settings = settings(name, &json!({}));
+        settings.packages = vec!["threaded".to_owned()];
+        settings.mounts.read = vec![folder.path().to_owned()];
+        settings.mounts.path = vec![folder.path().to_owned()];
+        let engine = ProcessEngine::new(settings).unwrap();
+        for _ in 0..3 {
+            let fault = run(&engine, "import os\nos._exit(3)").error.unwrap();
+            let expected = "the worker exited without an outcome, with code: 3";
+            assert_eq!(fault.message, expected);
+        }
     }
 }
 

@@ -155,6 +155,8 @@ impl Zygote {
     /// If workers could not be isolated afterwards.
     pub fn furnish(&mut self, library: &[PathBuf]) -> Result<(), JailFault> {
         process::die_with_parent().step("die with the parent")?;
+        // Packages that are imported later may start threads.
+        process::keep_ends().step("watch children")?;
         let own_processes = self.holds(JailLayer::Namespaces);
         if !own_processes {
             process::adopt_orphans().step("adopt orphans")?;

@@ -112,14 +112,20 @@ pub(crate) fn own_session() -> io::Result<()> {
     checked(unsafe { libc::setsid() }).map(drop)
 }
 
-/// A descriptor that becomes readable when a child has ended. The signal is blocked for that,
-/// and must be unblocked in children.
+/// Keeps the signal that a child has ended for [`ends`], in this thread and in those that it will
+/// start. A thread without this could take the signal away. Must be undone in children.
+pub(crate) fn keep_ends() -> io::Result<()> {
+    let set = children();
+    // SAFETY: the set outlives the call, and the thread's mask is what we mean to change.
+    checked(unsafe { libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) })
+        .map(drop)
+}
+
+/// A descriptor that becomes readable when a child has ended, after [`keep_ends`].
 pub(crate) fn ends() -> io::Result<OwnedFd> {
     let set = children();
-    // SAFETY: set and action outlive the calls, an action of zeros is a valid one, and
-    // the thread's mask is what we mean to change.
+    // SAFETY: set and action outlive the calls, and an action of zeros is a valid one.
     unsafe {
-        checked(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
         // A worker that is stopped between two jobs sends no signal.
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = libc::SIG_DFL;
@@ -131,7 +137,7 @@ pub(crate) fn ends() -> io::Result<OwnedFd> {
     }
 }
 
-/// Unblocks in a child what [`ends`] has blocked.
+/// Unblocks in a child what [`keep_ends`] has blocked.
 pub(crate) fn let_signals_through() -> io::Result<()> {
     let set = children();
     // SAFETY: as above.
