@@ -157,8 +157,26 @@ fn what_goes_in_has_a_limit() {
         let engine = engine(name, &json!({"source": 10, "tables": 10}));
         assert_eq!(kind(&engine, "1 + 1 + 1 + 1 + 1"), GuestFaultKind::ResultTooLarge);
         let job = SandboxJob { tables: vec![("t".into(), vec![0; 11])], ..job("1") };
-        let outcome = engine.run(&job, None, &|| None);
-        assert_eq!(outcome.error.unwrap().kind, GuestFaultKind::ResultTooLarge);
+        let fault = engine.run(&job, None, &|| None).error.unwrap();
+        assert_eq!(fault.kind, GuestFaultKind::ResultTooLarge);
+        let expected = "the table `t` is larger than the limit `tables` of 10 bytes; pass fewer \
+            rows or columns, or raise the limit with `Limits`: 11";
+        assert_eq!(fault.message, expected);
+    }
+}
+
+#[test]
+fn a_session_goes_on_after_a_job_that_is_too_large() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({"tables": 10}));
+        let mut session = engine.open().unwrap();
+        let large = SandboxJob { tables: vec![("t".into(), vec![0; 11])], ..job("1") };
+        for _ in 0..2 {
+            let fault = session.run(&large, None, &|| None).error.unwrap();
+            assert_eq!(fault.kind, GuestFaultKind::ResultTooLarge);
+            assert_eq!(session.run(&job("1"), None, &|| None).value, Some(json!(1)));
+        }
     }
 }
 

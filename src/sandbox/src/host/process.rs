@@ -319,9 +319,8 @@ impl Session for WorkerSession {
             );
         };
         let terms = JobTerms { limits: &self.limits, ready: self.ready, halt, lives_on: true };
-        if worker.has_started {
-            worker.resume();
-        }
+        // Stopped after an earlier job, even one that was refused before the worker had it.
+        worker.resume();
         let mut outcome = run(worker, job, host, &terms);
         // Work between jobs would belong to no run, and no limit would apply.
         worker.stop();

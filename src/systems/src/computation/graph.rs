@@ -242,6 +242,7 @@ fn unusable(fault: &GuestFault) -> Fault {
     let code = match fault.kind {
         GuestFaultKind::Cancelled => FaultCode::RunCancelled,
         GuestFaultKind::Unavailable => FaultCode::SandboxUnavailable,
+        GuestFaultKind::ResultTooLarge => FaultCode::SandboxInputInvalid,
         _ => FaultCode::SandboxCrashed,
     };
     Fault::new(code, fault.message.clone())

@@ -42,6 +42,12 @@ impl SandboxRunner {
         }
         let names: Vec<&str> = self.task.names().collect();
         let seen = self.run(SandboxJob { code: describing(&names), ..self.base_job() }).await?;
+        if let Some(fault) = &seen.error
+            && fault.kind == GuestFaultKind::ResultTooLarge
+        {
+            // The interpreter has not received them: no code could use them.
+            return Err(Box::new(fault.clone()));
+        }
         // An engine that knows only a part of the language may not manage it.
         let Some(described) = described(&seen) else { return Ok((names.join("\n"), Vec::new())) };
         let text: Vec<&str> = described.iter().map(|one| &*one.text).collect();

@@ -110,6 +110,20 @@ async fn a_result_that_is_too_large_goes_back_to_the_model() {
     assert_eq!(run.answer.outcome, Outcome::Answered);
 }
 
+#[tokio::test]
+async fn inputs_that_the_sandbox_refuses_end_the_question_before_the_model_is_asked() {
+    let fault = GuestFault::new(GuestFaultKind::ResultTooLarge, "the table `sales` is too large");
+    let refused = Ran { error: Some(fault), ..Ran::default() };
+    let mut scene = Scene::new(&json!({})).role("planner", [plan("result = 7")]);
+    scene.sandbox.described = Some(refused);
+    let run = scene.answer(sales()).await;
+    assert_eq!(run.answer.outcome, Outcome::Error);
+    let error = run.answer.error.unwrap();
+    assert_eq!(error.code, "sandbox_input_invalid");
+    assert_eq!(error.message, "the table `sales` is too large");
+    assert_eq!(run.model.requests().len(), 0);
+}
+
 /// CO-07 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn a_model_that_finds_no_words_takes_the_number_away_from_nobody() {
