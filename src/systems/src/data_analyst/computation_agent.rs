@@ -9,7 +9,7 @@ use antiphon_core::{Fault, FaultCode, ModelReply, ModelRequest};
 use antiphon_runtime::sandbox::GuestFaultKind;
 use antiphon_runtime::{Attachments, CallContext, Model, TaskReporter, Watcher};
 use async_trait::async_trait;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Number, Value as Json, json};
 
 use super::agent_result::{AgentError, AgentExecutionStatus, AgentResult, rows_variable};
 use super::failure::ends_run;
@@ -178,16 +178,31 @@ fn facts(cx: &NodeContext<DataAnalyst>) -> Map<String, Json> {
 
 /// A row as the sandbox takes it; a column called `$` would mark a value of another kind.
 fn tagged(row: &Map<String, Json>) -> Json {
-    let tagged_cell = |cell: &Json| match cell {
-        Json::Object(fields) => tagged(fields),
-        other => other.clone(),
-    };
     if row.contains_key("$") {
         let pairs: Vec<Json> =
             row.iter().map(|(key, cell)| json!([key, tagged_cell(cell)])).collect();
         return json!({"$": "dict", "v": pairs});
     }
     Json::Object(row.iter().map(|(key, cell)| (key.clone(), tagged_cell(cell))).collect())
+}
+
+fn tagged_cell(cell: &Json) -> Json {
+    match cell {
+        Json::Object(fields) => tagged(fields),
+        Json::Array(items) => Json::Array(items.iter().map(tagged_cell).collect()),
+        // Readers of JSON with floats alone would round it.
+        Json::Number(number) if !is_exact_in_json(number) => {
+            json!({"$": "int", "v": number.to_string()})
+        }
+        other => other.clone(),
+    }
+}
+
+/// Whether a number is one that every reader of JSON understands alike.
+fn is_exact_in_json(number: &Number) -> bool {
+    const EXACT: u64 = 1 << 53;
+    let magnitude = number.as_i64().map(i64::unsigned_abs).or_else(|| number.as_u64());
+    magnitude.is_none_or(|magnitude| magnitude <= EXACT)
 }
 
 fn result_of(

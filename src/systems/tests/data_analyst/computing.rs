@@ -121,6 +121,25 @@ async fn a_row_that_looks_like_a_tagged_value_is_a_row() {
     assert_eq!(inputs["sql_rows"][0], json!({"$": "dict", "v": [["$", "object"], ["v", 2]]}));
 }
 
+#[tokio::test]
+async fn integers_beyond_those_of_floats_reach_code_with_every_digit() {
+    let columns = "9007199254740992 AS exact, 9007199254740993 AS big, -9007199254740993 AS low";
+    let query = format!("SELECT {columns} FROM orders LIMIT 1");
+    let scene = Scene::new(&json!({}))
+        .with_sandbox([assigned(json!({"result": 1}))])
+        .role("planner", [plan(&["sql", "computation"])])
+        .queries(&[&query], "One.")
+        .role("coder", [code("result = 1")])
+        .role("summariser", [worded("It is 1.")])
+        .role("composer", [said("It is 1.")]);
+    let jobs = scene.sandbox.as_ref().unwrap().jobs.clone();
+    scene.ask("Count, then compare").await;
+    let row = &jobs.lock().unwrap()[0].inputs["sql_rows"][0];
+    assert_eq!(row["exact"], json!(9_007_199_254_740_992_i64));
+    assert_eq!(row["big"], json!({"$": "int", "v": "9007199254740993"}));
+    assert_eq!(row["low"], json!({"$": "int", "v": "-9007199254740993"}));
+}
+
 /// DA-27 of `docs/systems/data-analyst.md`; `tests/systems/test_data_analyst.py` runs real code.
 /// DA-28 of `docs/systems/data-analyst.md`, likewise.
 #[tokio::test]
