@@ -228,6 +228,17 @@ class TestTokens:
 
         assert asyncio.run(main()) == ["one", " ", "two"]
 
+    def test_a_reply_within_a_nested_graph_shows_once_the_graph_has_returned_it(
+        self, impl: Impl, model: Any
+    ) -> None:
+        inner = impl.sequence(
+            impl.MessagesState, ("n", lambda s: {"messages": [model.invoke("x")]})
+        )
+        graph = impl.sequence(impl.MessagesState, ("inner", inner))
+        got = list(graph.stream({"messages": ["hi"]}, stream_mode="messages"))
+        shown = [(message.content, metadata["langgraph_node"]) for message, metadata in got]
+        assert shown == [("one two", "inner")]
+
     def test_the_tag_nostream_suppresses(self, impl: Impl, model: Any) -> None:
         quiet = model.with_config(tags=["nostream"])
         graph = impl.sequence(impl.MessagesState, ("n", lambda s: quiet.invoke("x") and None))

@@ -144,10 +144,10 @@ class TokenHandler:
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Records a call, unless its tags exclude it from streams."""
+        """Records a call, unless its tags or the place of its node exclude it from streams."""
         del serialized, messages, kwargs
         own = [tag for tag in tags or () if not tag.startswith(_BOOKKEEPING)]
-        if _NOSTREAM not in own:
+        if _NOSTREAM not in own and self._tokens.shows(self._ctx.path):
             self._calls[run_id] = {**(metadata or {}), **({"tags": own} if own else {})}
 
     def on_llm_new_token(

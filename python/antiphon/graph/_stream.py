@@ -64,7 +64,7 @@ def read_stream_options(
                 code="call_invalid",
                 hint=f"use one or several of: {', '.join(_MODES)}",
             )
-    task_chunks = None if _NATIVE.issuperset(modes) else _TaskChunks(modes)
+    task_chunks = None if _NATIVE.issuperset(modes) else _TaskChunks(modes, subgraphs=subgraphs)
     return StreamOptions(
         [name for name in modes if name in _NATIVE],
         tagged=not isinstance(mode, str),
@@ -99,9 +99,9 @@ class _TaskChunks:
 
     __slots__ = ("_modes", "tokens")
 
-    def __init__(self, modes: Sequence[str]) -> None:
+    def __init__(self, modes: Sequence[str], *, subgraphs: bool) -> None:
         self._modes = modes
-        self.tokens = Tokens() if "messages" in modes else None
+        self.tokens = Tokens(subgraphs=subgraphs) if "messages" in modes else None
 
     def __call__(self, space: tuple[str, ...], task_event: Any) -> Iterator[tuple[str, Any]]:
         if self.tokens is not None:

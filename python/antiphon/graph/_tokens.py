@@ -20,9 +20,10 @@ class Tokens:
     from the ends of tasks.
     """
 
-    __slots__ = ("_notes", "_seen", "_triggers")
+    __slots__ = ("_notes", "_seen", "_subgraphs", "_triggers")
 
-    def __init__(self) -> None:
+    def __init__(self, *, subgraphs: bool) -> None:
+        self._subgraphs = subgraphs
         self._seen: set[Any] = set()
         self._notes: Mapping[str, Any] = {}
         self._triggers: dict[str, tuple[str, ...]] = {}
@@ -30,6 +31,14 @@ class Tokens:
     def begin(self, metadata: Mapping[str, Any]) -> None:
         """Sets the metadata of the run's config for all messages."""
         self._notes = metadata
+
+    def shows(self, path: tuple[str, ...]) -> bool:
+        """Whether the stream shows the tokens of the node at `path`.
+
+        Those within a nested graph that it does not show are not shown yet: the message comes with
+        the end of the graph.
+        """
+        return self._subgraphs or len(path) == 1
 
     def of_task(
         self, space: tuple[str, ...], task_event: Any
