@@ -85,10 +85,13 @@ def is_transient(error: BaseException) -> bool:
 
     Connections and time-outs do; answers of a server with status 4xx and
     exceptions that point at a defect in the code do not, nor do calls
-    whose outcome is unknown.
+    whose outcome is unknown. The category of an exception of antiphon
+    decides.
     """
     if not isinstance(error, Exception) or getattr(error, "code", None) in _ONCE:
         return False
+    if isinstance(error, AntiphonError):
+        return error.category in _UNREACHED
     if isinstance(error, ConnectionError | TimeoutError):
         return True
     status = _status(error)

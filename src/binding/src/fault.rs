@@ -95,6 +95,25 @@ pub(crate) fn failure(
     Failure { fault, verdict }
 }
 
+/// What a node's policies say of a failure within it: of the exception that is kept for it, or else
+/// of the one that it is raised as. An exhausted budget stays exhausted.
+pub(crate) fn retry_verdict(
+    py: Python<'_>,
+    fault: &Fault,
+    raised: Option<&Py<PyBaseException>>,
+    policies: &[Py<Retry>],
+) -> RetryVerdict {
+    let is_spent = fault.category == Category::Budget && raised.is_none();
+    if policies.is_empty() || is_spent || fault.category == Category::Cancelled {
+        return RetryVerdict::ByCategory;
+    }
+    let chosen = policies.iter().map(Py::get).find(|policy| match raised {
+        Some(raised) => policy.covers(py, raised.bind(py)),
+        None => policy.covers_fault(py, fault),
+    });
+    chosen.map_or(RetryVerdict::Never, |policy| RetryVerdict::Again(policy.policy.clone()))
+}
+
 /// A `CancelledError` of a node's own is a failure of the node: raised as it
 /// is, it would look as if the caller had been cancelled.
 fn own_cancellation(py: Python<'_>, error: PyErr, node: Option<(&str, u32)>) -> PyErr {
@@ -219,10 +238,14 @@ impl Retry {
 }
 
 impl Retry {
-    /// Whether a time-out, which no code of a user raises, is tried again.
+    /// Whether time-outs are tried again.
     pub(crate) fn covers_timeouts(&self, py: Python<'_>) -> bool {
-        let fault = Fault::new(FaultCode::NodeTimeout, "the node took too long");
-        let raised = to_exception(py, &fault).into_value(py).into_bound(py).into_any();
+        self.covers_fault(py, &Fault::new(FaultCode::NodeTimeout, "the node took too long"))
+    }
+
+    /// Whether a failure that no code of a user raises is tried again.
+    fn covers_fault(&self, py: Python<'_>, fault: &Fault) -> bool {
+        let raised = to_exception(py, fault).into_value(py).into_bound(py).into_any();
         // Users of graphs name the class that the graph raises.
         let of_graph = py
             .import(intern!(py, "antiphon._graph_errors"))

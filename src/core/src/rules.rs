@@ -1,11 +1,11 @@
-//! The only call-outs of the engine: reducers and routers of the host.
+//! The only call-outs of the engine: reducers, routers and retry policies of the host.
 
 use crate::channel::ChannelId;
 use crate::command::Destinations;
 use crate::fault::Fault;
-use crate::graph::Graph;
+use crate::graph::{Graph, NodeId};
 use crate::state::View;
-use crate::task::Failure;
+use crate::task::{Failure, RetryVerdict};
 
 /// Reducers and routers of the host: synchronous and without side effects. No lock or borrow of the
 /// run is held across a call.
@@ -21,6 +21,12 @@ pub trait Rules<V> {
     /// # Errors
     /// The failure of the task that is routed, as if its node had failed.
     fn route(&mut self, router: u32, view: &View<'_, V>) -> Result<Destinations<V>, Failure>;
+
+    /// Whether a nested graph or an agent loop that has failed works again: `node` of `graph` is
+    /// the one that it works for. By default, the category of the fault decides.
+    fn retry_verdict(&mut self, _graph: &Graph<V>, _node: NodeId, _fault: &Fault) -> RetryVerdict {
+        RetryVerdict::ByCategory
+    }
 }
 
 /// Where a reducer of the host is applied.

@@ -203,9 +203,8 @@ impl Run {
 
     /// The user's own exception behind a fault.
     pub(crate) fn kept_error(&self, py: Python<'_>, fault: &Fault) -> Option<PyErr> {
-        let number = usize::try_from(fault.foreign?).ok()?;
         let kept = self.with(|state| {
-            let error = state.host.errors.get(number.saturating_sub(1));
+            let error = state.host.raised(fault);
             Ok(error.map(|error| PyErr::from_value(error.bind(py).clone().into_any())))
         });
         kept.ok().flatten()

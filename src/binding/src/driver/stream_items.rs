@@ -177,9 +177,7 @@ impl RunState {
 
     /// The exception behind a fault.
     fn raised<'py>(&self, py: Python<'py>, fault: &Fault) -> Bound<'py, PyAny> {
-        let number = fault.foreign.and_then(|number| usize::try_from(number).ok());
-        let kept = number.and_then(|number| self.host.errors.get(number.checked_sub(1)?));
-        match kept {
+        match self.host.raised(fault) {
             Some(error) => error.bind(py).clone().into_any(),
             None => to_exception(py, fault).into_value(py).into_bound(py).into_any(),
         }

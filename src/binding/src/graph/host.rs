@@ -131,4 +131,10 @@ impl Host {
     pub(crate) fn fault(&mut self, py: Python<'_>, error: PyErr) -> Fault {
         failure(py, error, &[], None, &mut self.errors).fault
     }
+
+    /// The exception that is kept for a fault.
+    pub(crate) fn raised(&self, fault: &Fault) -> Option<&Py<PyBaseException>> {
+        let number = usize::try_from(fault.foreign?).ok()?;
+        self.errors.get(number.checked_sub(1)?)
+    }
 }

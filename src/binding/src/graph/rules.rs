@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use antiphon_core::command::{Destination, Destinations};
-use antiphon_core::graph::{END, NodeId, START};
+use antiphon_core::graph::{END, Graph, NodeId, START};
 use antiphon_core::rules::{ReducerSite, Rules};
 use antiphon_core::state::View;
-use antiphon_core::task::{Failure, TaskId};
+use antiphon_core::task::{Failure, RetryVerdict, TaskId};
 use antiphon_core::{Fault, FaultCode};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyWeakrefMethods};
 
 use crate::driver::run::Run;
-use crate::fault::{failure, to_exception};
+use crate::fault::{failure, retry_verdict, to_exception};
 use crate::ffi;
 use crate::graph::engine::{Engine, RouterEntry};
 use crate::graph::host::Host;
@@ -48,6 +48,18 @@ impl Rules<Object> for PyRules<'_, '_> {
     ) -> Result<Destinations<Object>, Failure> {
         let chosen = self.host.route_now(self.py, router, view);
         chosen.map_err(|error| self.host.refused(self.py, error, view))
+    }
+
+    fn retry_verdict(
+        &mut self,
+        graph: &Graph<Object>,
+        node: NodeId,
+        fault: &Fault,
+    ) -> RetryVerdict {
+        let engine = self.host.engine(self.py, graph).ok();
+        let entry = engine.and_then(|engine| engine.get().node(node));
+        let policies = entry.map_or(&[][..], |entry| &entry.retry);
+        retry_verdict(self.py, fault, self.host.raised(fault), policies)
     }
 }
 

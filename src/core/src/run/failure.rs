@@ -2,6 +2,7 @@
 
 use super::frame::{Frame, TaskRecord, TaskStatus};
 use super::machine::Run;
+use super::scope::TaskIndex;
 use super::termination::{CancelMode, Termination};
 use crate::budget::{Budget, BudgetDimension, exhausted, spent_dimension};
 use crate::channel::Write;
@@ -10,6 +11,7 @@ use crate::event::{EventKind, Level};
 use crate::fault::{Category, Fault, FaultRecord};
 use crate::graph::{NodeId, OnError};
 use crate::retry::RetryPolicy;
+use crate::rules::Rules;
 use crate::task::{Failure, RetryVerdict};
 use crate::time::earlier;
 use crate::value::Value;
@@ -43,6 +45,22 @@ impl<V: Value> Run<V> {
             }
             None => self.apply_on_error(scope, slot, fault),
         }
+    }
+
+    /// What worked for a task, a nested graph or an agent loop, has failed: so has the attempt.
+    pub(super) fn fail_nested(
+        &mut self,
+        (scope, slot): TaskIndex,
+        fault: Fault,
+        rules: &mut impl Rules<V>,
+    ) {
+        let frame = self.scopes.frame(scope);
+        let record = frame.and_then(|frame| frame.records.get(slot as usize));
+        let verdict = match frame.zip(record) {
+            Some((frame, record)) => rules.retry_verdict(&frame.graph, record.node, &fault),
+            None => RetryVerdict::ByCategory,
+        };
+        self.fail(scope, slot, Failure { fault, verdict });
     }
 
     fn pause_before_retry(

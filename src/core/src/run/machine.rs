@@ -320,7 +320,7 @@ impl<V: Value> Run<V> {
         if found.terminate.is_some() {
             return self.conclude(scope, rules);
         }
-        let Some(frame) = self.scopes.frame(scope) else { return self.advance_agent(scope) };
+        let Some(frame) = self.scopes.frame(scope) else { return self.advance_agent(scope, rules) };
         let edits = frame.source == WriteSource::Edit;
         if frame.paused == 0 && self.barrier(scope, rules) {
             if edits {

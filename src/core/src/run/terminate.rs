@@ -13,7 +13,7 @@ use crate::effect::Ending;
 use crate::event::{EventKind, Level};
 use crate::fault::{Fault, FaultCode};
 use crate::rules::Rules;
-use crate::task::{Failure, TaskId, TaskOutcome};
+use crate::task::{TaskId, TaskOutcome};
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
@@ -115,7 +115,7 @@ impl<V: Value> Run<V> {
         };
         self.scopes.remove(scope);
         match terminate {
-            Termination::Fault(fault) => self.fail(parent, slot, Failure::from(fault)),
+            Termination::Fault(fault) => self.fail_nested((parent, slot), fault, rules),
             Termination::Budget(dimension) => {
                 self.apply_on_error(parent, slot, exhausted(dimension));
             }

@@ -10,7 +10,7 @@ use antiphon_core::effect::Ending;
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::{Graph, GraphBuilder, NodePolicy, START, Semantics};
 use antiphon_core::run::{Options, Run};
-use antiphon_core::task::TaskOutcome;
+use antiphon_core::task::{RetryVerdict, TaskOutcome};
 use antiphon_core::{Category, Jitter, RetryPolicy};
 use serde_json::{Value, json};
 
@@ -164,6 +164,27 @@ fn its_failure_is_the_nodes_failure_to_retry_and_to_handle() {
     assert_eq!(state.get("log"), None, "what a failed attempt wrote is not handed back");
     assert_eq!(driver.started, ["sub/before", "sub/deep", "sub/before", "sub/deep"]);
     assert_eq!(driver.of_kind(EventKind::Retry).len(), 1);
+}
+
+#[test]
+fn the_host_judges_what_fails_within_a_node_at_each_level() {
+    let again = RetryPolicy { max_attempts: 3, jitter: Jitter::None, ..RetryPolicy::default() };
+    let transient = Some(RetryPolicy { max_attempts: 2, ..again });
+    // Both nodes have the same name, so that three attempts are made of each.
+    for (verdict, failure, attempts) in [
+        (RetryVerdict::Again(again), Category::Internal, 9),
+        (RetryVerdict::Never, Category::Timeout, 1),
+        (RetryVerdict::ByCategory, Category::Internal, 1),
+        (RetryVerdict::ByCategory, Category::Timeout, 2),
+    ] {
+        let policy = NodePolicy { retry: transient.clone(), ..NodePolicy::default() };
+        let middle = around(inner(&["deep"]).build().unwrap(), NodePolicy::default());
+        let mut graph = around(middle.build().unwrap(), policy);
+        let script = Script::new().fails("deep", failure).judges("sub", verdict);
+        let mut driver = new_driver(&mut graph, script, json!({}));
+        assert_eq!(driver.fails().category, failure);
+        assert_eq!(driver.started.len(), attempts);
+    }
 }
 
 #[test]

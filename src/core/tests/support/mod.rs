@@ -14,11 +14,11 @@ use antiphon_core::checkpoint::{
 use antiphon_core::command::Destinations;
 use antiphon_core::effect::{Effect, Ending, Question};
 use antiphon_core::event::{Event, EventKind};
-use antiphon_core::graph::{Graph, GraphBuilder, Node, NodePolicy, NodeWork};
+use antiphon_core::graph::{Graph, GraphBuilder, Node, NodeId, NodePolicy, NodeWork};
 use antiphon_core::rules::{ReducerSite, Rules};
 use antiphon_core::run::{Options, Run};
 use antiphon_core::state::View;
-use antiphon_core::task::{Failure, Task, TaskId, TaskOutcome, TaskWork};
+use antiphon_core::task::{Failure, RetryVerdict, Task, TaskId, TaskOutcome, TaskWork};
 use antiphon_core::{Category, Fault, Seed, Time};
 use antiphon_reply::JsonSchemas;
 use serde_json::{Map, Value, json};
@@ -41,6 +41,7 @@ pub(crate) struct Script {
     reducers: BTreeMap<u32, Reducer>,
     takes: BTreeMap<String, Option<Duration>>,
     unstoppable: BTreeSet<String>,
+    judges: BTreeMap<String, RetryVerdict>,
 }
 
 impl Script {
@@ -86,6 +87,12 @@ impl Script {
         self
     }
 
+    /// What the host says of each failure within a node.
+    pub(crate) fn judges(mut self, name: &str, verdict: RetryVerdict) -> Self {
+        self.judges.insert(name.to_owned(), verdict);
+        self
+    }
+
     /// What a node's script makes of a task.
     pub(crate) fn outcome(&self, name: &str, call: &mut Call<'_>) -> TaskOutcome<Value> {
         self.nodes[name](call)
@@ -126,6 +133,11 @@ impl Rules<Value> for Script {
         view: &View<'_, Value>,
     ) -> Result<Destinations<Value>, Failure> {
         self.routers[&router](view).map_err(Failure::from)
+    }
+
+    fn retry_verdict(&mut self, graph: &Graph<Value>, node: NodeId, _: &Fault) -> RetryVerdict {
+        let verdict = self.judges.get(&*graph.node_name(Some(node)));
+        verdict.cloned().unwrap_or(RetryVerdict::ByCategory)
     }
 }
 

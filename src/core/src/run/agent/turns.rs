@@ -16,6 +16,7 @@ use crate::fault::{Category, Fault, FaultCode};
 use crate::graph::NodeId;
 use crate::message::ToolCall;
 use crate::model::ModelReply;
+use crate::rules::Rules;
 use crate::seed::KeySeed;
 use crate::task::{Task, TaskId, TaskInput, TaskOutcome, TaskWork};
 use crate::time::earlier;
@@ -24,7 +25,7 @@ use crate::value::Value;
 
 impl<V: Value> Run<V> {
     /// Advances an agent loop as far as possible without the driver.
-    pub(in crate::run) fn advance_agent(&mut self, scope: u32) {
+    pub(in crate::run) fn advance_agent(&mut self, scope: u32, rules: &mut impl Rules<V>) {
         let Some(agent) = self.scopes.agent_mut(scope) else { return };
         if agent.questions.awaits_answer {
             return;
@@ -32,7 +33,7 @@ impl<V: Value> Run<V> {
         if let Some(result) = agent.result.take() {
             return match result {
                 Ok(update) => self.finish_agent(scope, update),
-                Err(fault) => self.fail_agent(scope, fault),
+                Err(fault) => self.fail_agent(scope, fault, rules),
             };
         }
         let Some(conversation) = &mut agent.conversation else {
@@ -40,7 +41,7 @@ impl<V: Value> Run<V> {
             return self.hand_out_call(scope, CallKind::Open, TaskWork::Open(input), None);
         };
         match conversation.next_turn() {
-            AgentStep::Ask(request) => self.ask_model(scope, request),
+            AgentStep::Ask(request) => self.ask_model(scope, request, rules),
             AgentStep::Act(actions) => {
                 for (position, action) in actions {
                     match action {
@@ -57,16 +58,21 @@ impl<V: Value> Run<V> {
             AgentStep::Conclude(conclusion) => {
                 self.hand_out_call(scope, CallKind::Close, TaskWork::Close(conclusion), None);
             }
-            AgentStep::Fail(fault) => self.fail_agent(scope, fault),
+            AgentStep::Fail(fault) => self.fail_agent(scope, fault, rules),
         }
     }
 
-    fn ask_model(&mut self, scope: u32, request: Box<crate::model::ModelRequest>) {
+    fn ask_model(
+        &mut self,
+        scope: u32,
+        request: Box<crate::model::ModelRequest>,
+        rules: &mut impl Rules<V>,
+    ) {
         if self.replay_reply(scope, &request) {
             return self.activate(scope);
         }
         if let Err(fault) = self.spend(scope, 0, BudgetCharge::Model) {
-            return self.fail_agent(scope, fault);
+            return self.fail_agent(scope, fault, rules);
         }
         self.log_model_call(scope, &request);
         self.hand_out_call(scope, CallKind::Model, TaskWork::Model(request), None);
@@ -248,9 +254,9 @@ impl<V: Value> Run<V> {
         }
     }
 
-    fn fail_agent(&mut self, scope: u32, fault: Fault) {
-        if let Some((parent, slot)) = self.scopes.remove(scope).and_then(|scope| scope.parent) {
-            self.fail(parent, slot, fault.into());
+    fn fail_agent(&mut self, scope: u32, fault: Fault, rules: &mut impl Rules<V>) {
+        if let Some(parent) = self.scopes.remove(scope).and_then(|scope| scope.parent) {
+            self.fail_nested(parent, fault, rules);
         }
     }
 
