@@ -1,13 +1,17 @@
-"""`retry_policy` of a node that is a graph."""
+"""`retry_policy` and `timeout` of a node that is a graph."""
 
+import asyncio
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from antiphon.checkpoint import MemorySaver
-from antiphon.graph import START, RetryPolicy, StateGraph
+from antiphon.graph import START, NodeTimeoutError, RetryPolicy, StateGraph
 from support.oracle import Impl, Run
 from support.states import Log, Update, say
+from support.waiting import ENOUGH, forever, happens
 
 
 class Flaky:
@@ -85,6 +89,57 @@ class TestRetry:
         policy = RetryPolicy(initial_interval=0.001, jitter=False)
         builder = StateGraph(Log).add_node("sub", inner, retry_policy=policy)
         graph = builder.add_edge(START, "sub").compile(checkpointer=MemorySaver())
-        config = {"configurable": {"thread_id": "1"}}
+        config: Any = {"configurable": {"thread_id": "1"}}
         assert graph.invoke({}, config) == {"log": ["call 3"]}
         assert graph.get_state(config).values == {"log": ["call 3"]}
+
+
+class TestTimeout:
+    """The deadlines of all nodes around count, also for a node that runs alone."""
+
+    @pytest.mark.parametrize("depth", [1, 2])
+    @pytest.mark.parametrize("how", ["invoke", "ainvoke", "stream"])
+    def test_an_async_node_within_is_cancelled(self, depth: int, how: str) -> None:
+        seen = []
+
+        async def node(state: Log) -> None:
+            try:
+                await forever()
+            except asyncio.CancelledError:
+                seen.append("cancelled")
+                raise
+
+        fail_in_time(node, depth, how)
+        assert happens(lambda: seen == ["cancelled"])
+
+    @pytest.mark.parametrize("depth", [1, 2])
+    @pytest.mark.parametrize("how", ["invoke", "ainvoke", "stream"])
+    def test_a_sync_node_within_is_not_waited_for(self, depth: int, how: str) -> None:
+        released, ended = threading.Event(), []
+
+        def node(state: Log) -> None:
+            released.wait(ENOUGH)
+            ended.append(1)
+
+        try:
+            fail_in_time(node, depth, how)
+            assert not ended
+        finally:
+            released.set()
+
+
+def fail_in_time(node: Any, depth: int, how: str) -> None:
+    """Run a node within so many graphs, the outermost of which has a time-out."""
+    graph = StateGraph(Log).add_node("n", node).add_edge(START, "n").compile()
+    for level in range(depth):
+        timeout = 0.05 if level == depth - 1 else None
+        builder = StateGraph(Log).add_node("sub", graph, timeout=timeout)
+        graph = builder.add_edge(START, "sub").compile()
+    ways: dict[str, Callable[[], Any]] = {
+        "invoke": lambda: graph.invoke({}),
+        "ainvoke": lambda: asyncio.run(graph.ainvoke({})),
+        "stream": lambda: list(graph.stream({})),
+    }
+    with pytest.raises(NodeTimeoutError) as caught:
+        ways[how]()
+    assert (caught.value.node, caught.value.timeout) == ("sub", 0.05)

@@ -250,7 +250,6 @@ impl Builder {
             wants_ctx: options.flag("wants_ctx")?,
             inline: options.flag("inline")?,
             asynchronous: options.flag("asynchronous")?,
-            timed: policy.timeout.is_some() || policy.idle.is_some(),
             retry: options.retries()?,
             view: options.0.get("view")?,
             agent: None,

@@ -70,8 +70,7 @@ impl Call {
         } else {
             (Arc::new(cx), [input, None, None])
         };
-        let timed = entry.timed || state.machine.has_sent_timeout(task.id);
-        let kind = match (entry.asynchronous, entry.inline, timed) {
+        let kind = match (entry.asynchronous, entry.inline, state.machine.is_timed(task.id)) {
             (true, _, false) => CallKind::Coroutine,
             (true, _, true) => CallKind::TimedCoroutine,
             (false, _, true) => CallKind::Timed,

@@ -42,7 +42,6 @@ pub(crate) struct Engine {
 
 /// What Python keeps for a node.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts about a callable")]
 pub(crate) struct NodeEntry {
     pub(crate) call: Option<Py<PyAny>>,
     pub(crate) wants_ctx: bool,
@@ -50,8 +49,6 @@ pub(crate) struct NodeEntry {
     pub(crate) inline: bool,
     /// Whether calling it is known to give a coroutine.
     pub(crate) asynchronous: bool,
-    /// A stuck callable must not hold the caller beyond its time-out.
-    pub(crate) timed: bool,
     pub(crate) retry: Vec<Py<Retry>>,
     pub(crate) view: Option<Py<PyAny>>,
     pub(crate) agent: Option<Box<AgentEntry>>,

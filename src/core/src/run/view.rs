@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::frame::TaskRecord;
 use super::machine::Run;
 use crate::budget::Budget;
 use crate::channel::ChannelId;
@@ -81,12 +80,11 @@ impl<V: Value> Run<V> {
         Some(&record.input)
     }
 
-    /// Whether the send that led to a task set a time-out or a limit for it.
-    pub fn has_sent_timeout(&self, id: TaskId) -> bool {
-        self.scopes
-            .get(id.scope)
-            .and_then(|scope| scope.task(id.slot))
-            .is_some_and(TaskRecord::has_sent_timeout)
+    /// Whether the time of a task, or of one around it, may run out; that of the run aside.
+    pub fn is_timed(&self, id: TaskId) -> bool {
+        let task = self.scopes.get(id.scope).and_then(|scope| scope.task(id.slot));
+        let own = task.and_then(|record| record.deadline);
+        own.or_else(|| self.scopes.deadline_around(id.scope)).is_some()
     }
 
     /// The seed of a task's randomness and ids: the same for all its attempts, and unique to the

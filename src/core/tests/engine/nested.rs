@@ -188,6 +188,19 @@ fn the_host_judges_what_fails_within_a_node_at_each_level() {
 }
 
 #[test]
+fn a_task_is_timed_if_a_task_around_it_is() {
+    let timed = NodePolicy { timeout: Some(Duration::from_secs(1)), ..NodePolicy::default() };
+    for (policy, expected) in [(timed, true), (NodePolicy::default(), false)] {
+        let middle = around(inner(&["deep"]).build().unwrap(), NodePolicy::default());
+        let graph = around(middle.build().unwrap(), policy).build().unwrap();
+        let limits = Limits { wall_time: Some(Duration::from_mins(1)), ..Limits::default() };
+        let mut driver = TestDriver::new(&graph, Script::new(), json!({}), limits);
+        driver.step();
+        assert_eq!(driver.run.is_timed(driver.tasks[0].id), expected, "the run's time aside");
+    }
+}
+
+#[test]
 fn a_node_may_speak_for_its_graph() {
     let mut graph = around(inner(&["deep", "never"]).build().unwrap(), NodePolicy::default());
     graph.node("after");
