@@ -61,7 +61,7 @@ def test_the_agent_goes_on_and_the_thread_is_counted_and_reported(
 ) -> None:
     result, read = ask(stuck.make(timeout=0.02), CALL)
     assert (result.answer, stuck.calls) == ("Done.", 1)
-    assert read == ["error: the tool took too long: stuck"]
+    assert read == ["error: tool `stuck` exceeded its time-out in seconds: 0.02"]
     [told] = [event for event in result.events if event.name == "thread_abandoned"]
     assert told.data["threads"] >= 1
     assert "still runs on a thread" in caplog.text

@@ -99,9 +99,13 @@ impl ToolSpec {
     }
 }
 
-/// The failure of a call that took longer than it may.
-pub fn timed_out(name: &str) -> Fault {
-    Fault::new(FaultCode::ToolTimeout, format!("the tool took too long: {name}"))
+/// The failure of a call that took longer than `limit`, or, without one, than those around it may.
+pub fn timed_out(name: &str, limit: Option<Duration>) -> Fault {
+    let Some(limit) = limit.map(|limit| limit.as_secs_f64()) else {
+        return Fault::new(FaultCode::ToolTimeout, format!("the tool took too long: {name}"));
+    };
+    let message = format!("tool `{name}` exceeded its time-out in seconds: {limit}");
+    Fault::new(FaultCode::ToolTimeout, message).with("timeout", limit)
 }
 
 /// The outcome of a call: a value, or a fault that the model reads.

@@ -47,7 +47,7 @@ pub async fn call_tool_within(
     tokio::select! {
         biased;
         outcome = call => outcome,
-        () = cx.clock.sleep(timeout) => Err(timed_out(&tool.spec().name)),
+        () = cx.clock.sleep(timeout) => Err(timed_out(&tool.spec().name, Some(timeout))),
     }
 }
 

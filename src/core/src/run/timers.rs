@@ -172,10 +172,10 @@ impl<V: Value> Run<V> {
         let idle = node.and_then(|node| node.policy.idle).map(|idle| idle.limit);
         let silent = record.is_some_and(TaskRecord::is_silent);
         let limit = if silent { idle } else { run }.unwrap_or_default();
-        let message =
-            if silent { "the node was idle for too long" } else { "the node took too long" };
+        let kind = if silent { "idle time-out" } else { "time-out" };
+        let message = format!("`{path}` exceeded its {kind} in seconds: {}", limit.as_secs_f64());
         let seconds = |limit: Option<Duration>| limit.map(|limit| limit.as_secs_f64());
-        Fault::new(FaultCode::NodeTimeout, format!("{message}: {path}"))
+        Fault::new(FaultCode::NodeTimeout, message)
             .with("node", node.map_or("", |node| &node.name))
             .with("kind", if silent { "idle" } else { "run" })
             .with("timeout", limit.as_secs_f64())

@@ -154,7 +154,10 @@ fn a_tool_that_takes_too_long_is_an_error_that_the_model_reads() {
     assert_eq!(driver.now, BEGIN + ms(100));
     let (stuck, events) = (driver.cancelled[0], driver.of_kind(EventKind::ToolResult));
     assert_eq!(events[1].data["code"], "tool_timeout");
-    assert_eq!(results(&requests(&driver)[1])[0], "error: the tool took too long: one");
+    assert_eq!(
+        results(&requests(&driver)[1])[0],
+        "error: tool `one` exceeded its time-out in seconds: 0.1"
+    );
     let late = TaskOutcome::Returned(Ok(json!("late")));
     assert!(!driver.run.resolve(stuck, late, driver.now));
 }

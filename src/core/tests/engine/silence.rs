@@ -39,7 +39,7 @@ fn silence_ends_an_attempt() {
     let mut driver = silent(ms(100), false, None);
     let fault = driver.fails();
     assert_eq!(fault.code, FaultCode::NodeTimeout);
-    assert_eq!(fault.message, "the node was idle for too long: a");
+    assert_eq!(fault.message, "`a` exceeded its idle time-out in seconds: 0.1");
     assert_eq!(kind(&fault), ("idle", 0.1, 0.1));
     assert_eq!(
         (&fault.details["idle_timeout"], &fault.details["run_timeout"]),

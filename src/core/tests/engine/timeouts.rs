@@ -36,7 +36,7 @@ fn a_node_that_takes_too_long_is_cancelled_and_its_caller_is_freed() {
     let mut driver = driver(&graph.build().unwrap(), Script::new().never_ends("a"));
     let fault = driver.fails();
     assert_eq!(fault.code, FaultCode::NodeTimeout);
-    assert_eq!(fault.message, "the node took too long: a");
+    assert_eq!(fault.message, "`a` exceeded its time-out in seconds: 0.1");
     assert_eq!(driver.now, BEGIN + ms(100), "at the deadline, not later");
     assert_eq!(driver.cancelled, [driver.tasks[0].id]);
     assert_eq!(driver.of_kind(EventKind::Error).len(), 1);

@@ -62,7 +62,7 @@ impl RoleTools {
         }
         let left = task.deadline.since(clock.now());
         if left.is_zero() {
-            return Err(timed_out(&spec.name));
+            return Err(timed_out(&spec.name, None));
         }
         let timeout = spec.timeout.map_or(left, |own| own.min(left));
         let cx = CallContext {

@@ -247,9 +247,10 @@ impl<V: Value> Run<V> {
     /// their own.
     pub(in crate::run) fn time_out_call(&mut self, scope: u32, slot: u32) {
         let call = self.scopes.agent(scope).and_then(|agent| agent.calls.get(slot as usize));
-        if let Some(&AgentCall { kind: CallKind::Tool(position), .. }) = call {
+        if let Some(&AgentCall { kind: CallKind::Tool(position), ref record, .. }) = call {
+            let limit = record.timeout;
             let name = self.call_of(scope, position).map_or("", |call| &call.name);
-            let fault = timed_out(name);
+            let fault = timed_out(name, limit);
             self.resolve_call(scope, slot, TaskOutcome::Returned(Err(fault)));
         }
     }
