@@ -143,6 +143,25 @@ class TestFailures:
         [task] = state.tasks
         assert "mine" in str(task.error)
 
+    @pytest.mark.parametrize("depth", [1, 2])
+    def test_the_state_tells_of_the_failure_of_a_nested_graph(
+        self, impl: Impl, run: Run, saver: Any, depth: int
+    ) -> None:
+        def bad(state: Log) -> None:
+            raise ValueError("mine")
+
+        inner = impl.sequence(Log, ("bad", bad))
+        for _ in range(depth - 1):
+            inner = impl.sequence(Log, ("middle", inner))
+        nodes = {"sub": inner, "bad": say("of the same name")}
+        edges = [("__start__", name) for name in nodes]
+        graph = impl.build(Log, nodes, edges, checkpointer=saver)
+        with pytest.raises(ValueError, match="mine"):
+            run(graph, {}, ONE)
+        errors = {task.name: task.error for task in graph.get_state(ONE).tasks}
+        assert "mine" in str(errors["sub"])
+        assert errors["bad"] is None
+
 
 class TestPauses:
     """An interrupt waits in the thread for its answer."""

@@ -9,7 +9,7 @@ use crate::channel::Write;
 use crate::command::{Destination, Route, Update};
 use crate::event::{EventKind, Level};
 use crate::fault::{Category, Fault, FaultRecord};
-use crate::graph::{NodeId, OnError};
+use crate::graph::{NodeId, NodeWork, OnError};
 use crate::retry::RetryPolicy;
 use crate::rules::Rules;
 use crate::task::{Failure, RetryVerdict};
@@ -141,12 +141,27 @@ impl<V: Value> Run<V> {
     }
 
     /// A failure that ends the graph.
-    fn fail_graph(&mut self, scope: u32, slot: u32, terminate: Termination<V>) {
+    fn fail_graph(&mut self, scope: u32, slot: u32, mut terminate: Termination<V>) {
+        if let (0, Termination::Fault(fault)) = (scope, &mut terminate) {
+            self.name_task(slot, fault);
+        }
         if let Some(record) = self.scopes.record(scope, slot) {
             record.status = TaskStatus::Void;
         }
         self.terminate(scope, terminate, CancelMode::Await);
         self.close_task(scope);
+    }
+
+    /// Says on the fault of a run which of its own nodes it is, if a node within has failed.
+    fn name_task(&self, slot: u32, fault: &mut Fault) {
+        let frame = self.scopes.frame(0);
+        let record = frame.and_then(|frame| frame.records.get(slot as usize));
+        let Some((frame, record)) = frame.zip(record) else { return };
+        let Some(node) = frame.graph.node(record.node) else { return };
+        let failed = fault.details.get("node").and_then(serde_json::Value::as_str);
+        if matches!(node.work, NodeWork::Graph(_)) && failed != Some(&*node.name) {
+            fault.details.insert("within".to_owned(), (*node.name).into());
+        }
     }
 
     fn log_retry(&mut self, scope: u32, slot: u32, fault: &Fault, pause: std::time::Duration) {

@@ -113,6 +113,8 @@ impl<V: Value> CheckpointView<V> {
     }
 }
 
+/// The node of the run's own graph that has failed, or whose nested graph has.
 fn fault_node(fault: &Fault) -> Option<&str> {
-    fault.details.get("node").and_then(serde_json::Value::as_str)
+    let within = fault.details.get("within");
+    within.or_else(|| fault.details.get("node")).and_then(serde_json::Value::as_str)
 }
