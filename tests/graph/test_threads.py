@@ -471,6 +471,33 @@ class TestEdits:
         config = graph.update_state(ONE, {"log": ["edit"]}, as_node="a")
         found = graph.get_state(ONE).config["configurable"]
         assert config["configurable"]["checkpoint_id"] == found["checkpoint_id"]
+    @pytest.mark.parametrize("nested", [False, True])
+    @pytest.mark.parametrize("turns", [1, 2])
+    def test_a_write_before_the_only_node_has_answered_keeps_the_pause(
+        self, impl: Impl, run: Run, saver: Any, turns: int, *, nested: bool
+    ) -> None:
+        def ask(state: Log) -> Update:
+            return {"log": [impl.interrupt("?")]}
+
+        node = impl.sequence(Log, ask) if nested else ask
+        graph = impl.sequence(Log, ("ask", node), checkpointer=saver)
+        run(graph, {"log": ["in"]}, ONE)
+        for _ in range(turns - 1):
+            run(graph, impl.Command(resume="yes"), ONE)
+            run(graph, {"log": ["in"]}, ONE)
+        values = graph.get_state(ONE).values
+        graph.update_state(ONE, {"log": ["edit"]})
+        state = graph.get_state(ONE)
+        assert (state.values, state.next) == ({"log": [*values["log"], "edit"]}, ("ask",))
+        assert [question.value for question in run(graph, None, ONE)["__interrupt__"]] == ["?"]
+
+    def test_a_write_after_the_only_node_ends_there(self, impl: Impl, run: Run, saver: Any) -> None:
+        graph = impl.sequence(Log, say("a"), checkpointer=saver)
+        run(graph, {"log": ["in"]}, ONE)
+        graph.update_state(ONE, {"log": ["edit"]})
+        state = graph.get_state(ONE)
+        assert (state.values, state.next) == ({"log": ["in", "a", "edit"]}, ())
+
 
     def test_a_thread_can_begin_with_an_edit(self, impl: Impl, run: Run, saver: Any) -> None:
         graph = chain(impl, saver)

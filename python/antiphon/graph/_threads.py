@@ -158,9 +158,6 @@ class Threads:
 
     def _writer(self, found: list[dict[str, Any]]) -> str:
         """The node that wrote last."""
-        nodes = self._engine.nodes
-        if len(nodes) == 1:
-            return nodes[0]
         wrote = set(found[0]["wrote"]) if found else {"__start__"}
         if len(wrote) == 1:
             return str(wrote.pop())
