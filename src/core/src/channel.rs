@@ -63,6 +63,18 @@ impl Reducer {
         matches!(self, Self::Append | Self::Upsert { .. } | Self::Put | Self::Foreign(_))
     }
 
+    /// Whether the two give the same value for the same writes, once these are known to fit.
+    pub fn merges_like(&self, other: &Self) -> bool {
+        use Reducer::{Fields, Foreign, Last, Once, Record, Set};
+        match (self, other) {
+            (Set | Last | Once, Set | Last | Once)
+            | (Record | Fields, Record | Fields)
+            // The results of these are stored, whichever function computed them.
+            | (Foreign(_), Foreign(_)) => true,
+            _ => self == other,
+        }
+    }
+
     /// Whether several tasks may write in one superstep without agreeing.
     pub const fn joins(&self) -> bool {
         !matches!(self, Self::Set | Self::Once)

@@ -8,7 +8,7 @@
 use smallvec::SmallVec;
 
 use crate::budget::{BudgetDimension, BudgetUsage};
-use crate::channel::{ChannelId, Write};
+use crate::channel::{ChannelId, Reducer, Write};
 use crate::command::{Send, Update};
 use crate::effect::{Ending, Question};
 use crate::fault::Fault;
@@ -121,6 +121,8 @@ pub struct MergedWrites<V> {
     pub reduced: Vec<(ChannelId, V)>,
     /// The writes, in the order they were merged.
     pub writes: SmallVec<[Write<V>; 2]>,
+    /// The reducers of written channels that another version of the graph had when it merged them.
+    pub former: Vec<(ChannelId, Reducer)>,
 }
 
 /// What a graph runs next, and what it must not do again.
@@ -185,6 +187,12 @@ impl<V> PendingWork<V> {
     pub fn tasks(&self) -> usize {
         let (ready, sends) = self.upcoming();
         if self.detour.is_some() { 1 } else { ready.len() + sends.len() }
+    }
+}
+
+impl<V> Default for MergedWrites<V> {
+    fn default() -> Self {
+        Self { reduced: Vec::new(), writes: SmallVec::new(), former: Vec::new() }
     }
 }
 

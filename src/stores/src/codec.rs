@@ -16,6 +16,7 @@ mod change;
 mod names;
 mod pending_work;
 pub(crate) mod reader;
+mod reducer;
 mod summary;
 mod value;
 mod writer;
@@ -30,11 +31,12 @@ use names::GraphNames;
 
 /// The formats that can be decoded. A commit is encoded in the first format that has its change,
 /// so that an older antiphon can read files without newer changes.
-const FORMATS: std::ops::RangeInclusive<u64> = FORMAT..=WITH_LIMITS;
+const FORMATS: std::ops::RangeInclusive<u64> = FORMAT..=WITH_REDUCERS;
 const FORMAT: u64 = 1;
 const WITH_CALLS: u64 = 2;
 const WITH_SUBRUNS: u64 = 3;
 const WITH_LIMITS: u64 = 4;
+const WITH_REDUCERS: u64 = 5;
 
 /// Most sealed commits are smaller.
 const COMMIT: usize = 512;
@@ -131,6 +133,7 @@ fn format_of<V>(change: &CommitChange<V>) -> u64 {
         CommitChange::Subrun(..) => WITH_SUBRUNS,
         CommitChange::Called(_, _, made) if made.call.callee == Callee::Graph => WITH_SUBRUNS,
         CommitChange::Called(..) => WITH_CALLS,
+        CommitChange::Step(delta) if reducer::are_named(delta) => WITH_REDUCERS,
         CommitChange::Step(delta) => format_of_work(&delta.pending_work),
         CommitChange::Finished(_, Update { route: Route::Also(to) | Route::Only(to), .. })
             if to

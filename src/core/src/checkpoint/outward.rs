@@ -40,11 +40,16 @@ impl<V: Value> OutwardWrites<V> {
         let Some(Some(outer)) = self.names.get(write.channel.0 as usize).copied() else { return };
         match &write.op {
             WriteOp::Merge(_) if matches!(rule, Reducer::Set | Reducer::Last | Reducer::Once) => {
-                if self.whole.iter().all(|(channel, _)| *channel != write.channel) {
+                if self.is_part(write.channel) {
+                    // Parts of a reducer that the channel had earlier are in its value.
+                    self.parts.retain(|part| part.channel != outer || part.op.is_reset());
                     self.whole.push((write.channel, false));
                 }
             }
-            WriteOp::Merge(new) => self.parts.push(Write::merge(outer, new.clone())),
+            WriteOp::Merge(new) if self.is_part(write.channel) => {
+                self.parts.push(Write::merge(outer, new.clone()));
+            }
+            WriteOp::Merge(_) => {}
             WriteOp::Replace(_) => {
                 self.forget(write.channel, outer);
                 self.whole.push((write.channel, true));
@@ -54,6 +59,10 @@ impl<V: Value> OutwardWrites<V> {
                 self.parts.push(Write { channel: outer, op: WriteOp::Reset });
             }
         }
+    }
+
+    fn is_part(&self, channel: ChannelId) -> bool {
+        self.whole.iter().all(|(whole, _)| *whole != channel)
     }
 
     fn forget(&mut self, own: ChannelId, outer: ChannelId) {

@@ -166,7 +166,7 @@ impl<V: Value> Frame<V> {
 
     /// Applies all writes; nothing can fail here. Records them if the run commits.
     fn apply(&mut self, staged: StagedValues<V>, commits: bool) {
-        let mut merged = MergedWrites { reduced: Vec::new(), writes: SmallVec::new() };
+        let mut merged = MergedWrites::default();
         if commits {
             merged.reduced.clone_from(&staged);
         }
@@ -174,7 +174,8 @@ impl<V: Value> Frame<V> {
             self.state.put(channel, Some(value));
         }
         let Self { graph, state, records, sealed, outward, .. } = self;
-        let mut merging = SuperstepMerge { graph, state, outward, replaced: Vec::new() };
+        let replaced = Vec::new();
+        let mut merging = SuperstepMerge { graph, former: &[], state, outward, replaced };
         for record in records {
             let TaskStatus::Done(update) = &mut record.status else { continue };
             // Taken from the end one by one, which is cheaper than draining.

@@ -1,7 +1,7 @@
 //! The encoding of changes.
 
 use antiphon_core::Fault;
-use antiphon_core::channel::{Write, WriteOp};
+use antiphon_core::channel::{ChannelId, Reducer, Write, WriteOp};
 use antiphon_core::checkpoint::{
     CommitChange, MergedWrites, SubrunCommit, SuperstepDelta, TaskKey, WriteSource,
 };
@@ -10,6 +10,7 @@ use antiphon_core::effect::{Ending, Question};
 
 use super::names::GraphNames;
 use super::reader::ByteReader;
+use super::reducer::{self, MERGE, REPLACE, RESET};
 use super::value::ValueCodec;
 use super::writer::ByteWriter;
 use super::{corrupt, misfit};
@@ -34,7 +35,7 @@ impl ByteWriter {
                 self.number(1);
                 self.task(names, *task);
                 self.array(2);
-                self.writes(values, names, &update.writes)?;
+                self.writes(values, names, &update.writes, |_| None)?;
                 self.route(values, names, &update.route)?;
             }
             CommitChange::Asked(task, question) => {
@@ -93,7 +94,7 @@ impl ByteWriter {
         self.number(source.unwrap_or_default() as u64);
         self.number(delta.step);
         self.array(delta.merges.len());
-        for MergedWrites { reduced, writes } in &delta.merges {
+        for MergedWrites { reduced, writes, former } in &delta.merges {
             self.array(2);
             self.array(reduced.len());
             for (channel, value) in reduced {
@@ -102,28 +103,40 @@ impl ByteWriter {
                 self.text(channel);
                 self.value(values, channel, value)?;
             }
-            self.writes(values, names, writes)?;
+            let reducer = |channel| {
+                let former = former.iter().find(|(written, _)| *written == channel);
+                let declared = || names.graph().channel(channel).map(|channel| &channel.merge);
+                former.map(|(_, reducer)| reducer).or_else(declared)
+            };
+            self.writes(values, names, writes, reducer)?;
         }
         self.pending_work(values, names, &delta.pending_work)
     }
 
-    fn writes<V>(
+    /// Writes that `reducer` names the reducers of, if they are merged.
+    fn writes<'a, V>(
         &mut self,
         values: &impl ValueCodec<V>,
         names: &GraphNames<'_, V>,
         writes: &[Write<V>],
+        reducer: impl Fn(ChannelId) -> Option<&'a Reducer>,
     ) -> Result<(), Fault> {
         self.array(writes.len());
         for write in writes {
             let channel = names.channel(write.channel);
-            let (tag, value) = match &write.op {
-                WriteOp::Merge(value) => (0, Some(value)),
-                WriteOp::Replace(value) => (1, Some(value)),
-                WriteOp::Reset => (2, None),
+            let ((kind, key), value) = match &write.op {
+                WriteOp::Merge(value) => {
+                    (reducer(write.channel).map_or((MERGE, None), reducer::kind_of), Some(value))
+                }
+                WriteOp::Replace(value) => ((REPLACE, None), Some(value)),
+                WriteOp::Reset => ((RESET, None), None),
             };
-            self.array(3);
+            self.array(3 + usize::from(key.is_some()));
             self.text(channel);
-            self.number(tag);
+            self.number(kind);
+            if let Some(key) = key {
+                self.text(key);
+            }
             match value {
                 Some(value) => self.value(values, channel, value)?,
                 None => self.nil(),
@@ -211,7 +224,7 @@ impl ByteReader<'_> {
             1 => {
                 let task = self.task(names)?;
                 self.expect_array(2)?;
-                let writes = self.writes(values, names)?.into();
+                let writes = self.list(|from| Ok(from.write(values, names)?.0))?.into();
                 CommitChange::Finished(task, Update { writes, route: self.route(values, names)? })
             }
             2 => {
@@ -266,32 +279,38 @@ impl ByteReader<'_> {
                         from.expect_array(2)?;
                         Ok((names.channel_named(from.text()?)?, values.read(from)?))
                     })?;
-                    Ok(MergedWrites { reduced, writes: from.writes(values, names)?.into() })
+                    let mut former = Vec::new();
+                    let writes = from.list(|from| {
+                        let (write, stored) = from.write(values, names)?;
+                        former.extend(reducer::former(names.graph(), write.channel, stored));
+                        Ok(write)
+                    })?;
+                    Ok(MergedWrites { reduced, writes: writes.into(), former })
                 })?
                 .into(),
             pending_work: self.pending_work(values, names)?,
         })
     }
 
-    fn writes<V>(
+    /// A write, and the reducer that has merged it, if that is named.
+    fn write<V>(
         &mut self,
         values: &impl ValueCodec<V>,
         names: &GraphNames<'_, V>,
-    ) -> Result<Vec<Write<V>>, Fault> {
-        self.list(|from| {
-            from.expect_array(3)?;
-            let channel = names.channel_named(from.text()?)?;
-            let op = match from.number()? {
-                0 => WriteOp::Merge(values.read(from)?),
-                1 => WriteOp::Replace(values.read(from)?),
-                2 => {
-                    from.optional(|_| Err::<(), _>(corrupt("a reset with a value")))?;
-                    WriteOp::Reset
-                }
-                _ => return Err(corrupt("an unknown kind of write")),
-            };
-            Ok(Write { channel, op })
-        })
+    ) -> Result<(Write<V>, Option<Reducer>), Fault> {
+        let length = self.array()?;
+        let channel = names.channel_named(self.text()?)?;
+        let kind = self.number()?;
+        let reducer = self.reducer(kind, length)?;
+        let op = match kind {
+            REPLACE => WriteOp::Replace(values.read(self)?),
+            RESET => {
+                self.optional(|_| Err::<(), _>(corrupt("a reset with a value")))?;
+                WriteOp::Reset
+            }
+            _ => WriteOp::Merge(values.read(self)?),
+        };
+        Ok((Write { channel, op }, reducer))
     }
 
     fn route<V>(

@@ -9,6 +9,7 @@ use antiphon_core::graph::END;
 use super::FORMAT;
 use super::change::source_of;
 use super::reader::ByteReader;
+use super::reducer::{self, RESET};
 use super::writer::ByteWriter;
 
 /// A commit by names and keys.
@@ -171,17 +172,20 @@ impl<'a> ByteReader<'a> {
                 written.push(WrittenValue { channel, whole: true, value });
             }
             for _ in 0..self.array()? {
-                written.push(self.write()?);
+                written.push(self.written()?);
             }
         }
         let next = self.upcoming()?;
         Ok(CommitEvent::Checkpoint { source: Some(source), step, written, next })
     }
 
-    fn write(&mut self) -> Result<WrittenValue<'a>, Fault> {
-        self.expect_array(3)?;
-        let (channel, tag, value) = (self.text()?, self.number()?, self.raw()?);
-        Ok(WrittenValue { channel, whole: tag != 0, value: (tag != 2).then_some(value) })
+    fn written(&mut self) -> Result<WrittenValue<'a>, Fault> {
+        let length = self.array()?;
+        let (channel, kind) = (self.text()?, self.number()?);
+        self.reducer(kind, length)?;
+        let value = self.raw()?;
+        let whole = reducer::is_whole(kind);
+        Ok(WrittenValue { channel, whole, value: (kind != RESET).then_some(value) })
     }
 
     /// The nodes that pending work runs next, as

@@ -100,8 +100,11 @@ fn choices() -> impl Strategy<Value = Vec<Destination<Value>>> {
 fn changes() -> impl Strategy<Value = CommitChange<Value>> {
     let source = [WriteSource::Begin, WriteSource::Turn, WriteSource::Step, WriteSource::Edit];
     let reduced = prop::collection::vec((Just(ChannelId(1)), values()), 0..2);
-    let merged = (reduced, writes())
-        .prop_map(|(reduced, writes)| MergedWrites { reduced, writes: writes.into() });
+    let merged = (reduced, writes()).prop_map(|(reduced, writes)| MergedWrites {
+        reduced,
+        writes: writes.into(),
+        former: Vec::new(),
+    });
     let merges = prop::collection::vec(merged, 0..3);
     let delta = (prop::sample::select(source.to_vec()), any::<u64>(), merges, pending_work());
     let task = || {
@@ -291,7 +294,7 @@ proptest! {
 }
 
 fn step(writes: Vec<Write<Value>>, ready: Vec<NodeId>) -> Commit<Value> {
-    let merges = vec![MergedWrites { reduced: Vec::new(), writes: writes.into() }].into();
+    let merges = vec![MergedWrites { writes: writes.into(), ..MergedWrites::default() }].into();
     let pending_work = PendingWork { ready: ready.into(), ..PendingWork::default() };
     let change = CommitChange::Step(SuperstepDelta {
         source: WriteSource::Step,

@@ -54,6 +54,10 @@ fn commit(within: Vec<NestedLevel>, change: CommitChange<Value>) -> Commit<Value
     Commit { id: 0, within, spent: BudgetUsage::ZERO, events: 3, change }
 }
 
+fn merged(reduced: Vec<(ChannelId, Value)>, writes: Vec<Write<Value>>) -> MergedWrites<Value> {
+    MergedWrites { reduced, writes: writes.into(), former: Vec::new() }
+}
+
 fn commits() -> Vec<Commit<Value>> {
     let value = json!({"list": [1, -2, 2.5, null, true], "text": "a text", "deep": [[[["x"]]]]});
     let write = |channel, op| Write { channel: ChannelId(channel), op };
@@ -83,13 +87,12 @@ fn commits() -> Vec<Commit<Value>> {
             pending_work: pending_work.clone(),
         })
     };
-    let merge = |reduced, writes: Vec<_>| MergedWrites { reduced, writes: writes.into() };
-    let merged = merge(vec![(ChannelId(1), value.clone())], writes.clone());
+    let inner = merged(Vec::new(), vec![write(0, WriteOp::Merge(json!(1)))]);
+    let merged = merged(vec![(ChannelId(1), value.clone())], writes.clone());
     let task = TaskKey { key: 7, slot: 0, node: NodeId(1) };
     let level = NestedLevel { node: graph().node_id("sub").unwrap(), attempt: 1, key: 9 };
     let route = Route::Also(vec![Destination::Node(NodeId(2)), Destination::Send(send)]);
     let question = Question { id: "0".repeat(32), path: vec!["a".into()], value: value.clone() };
-    let inner = merge(Vec::new(), vec![write(0, WriteOp::Merge(json!(1)))]);
     let nested = SuperstepDelta {
         source: WriteSource::Begin,
         step: 0,

@@ -122,7 +122,7 @@ fn step(source: WriteSource, next: &[u32]) -> Commit<Value> {
     let ready = next.iter().map(|node| NodeId(*node)).collect();
     let writes =
         vec![Write::merge(ChannelId(0), json!("piece")), Write::merge(ChannelId(1), json!(1))];
-    let merges = vec![MergedWrites { reduced: Vec::new(), writes: writes.into() }].into();
+    let merges = vec![MergedWrites { writes: writes.into(), ..MergedWrites::default() }].into();
     let pending_work = PendingWork { ready, ..PendingWork::default() };
     commit(CommitChange::Step(SuperstepDelta { source, step: 1, merges, pending_work }))
 }
@@ -426,7 +426,7 @@ async fn a_thread_in_detail_has_runs_and_checkpoints_newest_first() {
     assert_eq!(written.keys().collect::<Vec<_>>(), ["log", "x"]);
     assert_eq!(written["log"].value.as_deref(), Some(&b"\xa5piece"[..]));
     assert_eq!(written["x"].value.as_deref(), Some(&b"\x01"[..]));
-    assert!(!written["x"].whole);
+    assert!(written["x"].whole && !written["log"].whole);
 }
 
 #[tokio::test]

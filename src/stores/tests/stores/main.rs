@@ -20,6 +20,7 @@ mod log;
 mod past_questions;
 mod postgres;
 mod proxy;
+mod reducers;
 mod retention;
 mod rewritten_thread;
 mod sqlite;
