@@ -131,6 +131,31 @@ class TestFailures:
         assert sorted(graph.get_state(ONE).values["log"]) == ["bad", "good", "in"]
         assert ran.count("bad") == 2
 
+    @pytest.mark.only("antiphon")  # LangGraph's `ainvoke` does not wait for it.
+    @pytest.mark.parametrize("names", [("bad", "good"), ("bad", "a_good")])
+    def test_a_sync_node_that_ends_beside_a_failure_does_not_run_again(
+        self, impl: Impl, run: Run, saver: Any, names: tuple[str, str]
+    ) -> None:
+        ran: list[str] = []
+
+        def good(state: Log) -> Update:
+            ran.append("good")
+            return {"log": ["good"]}
+
+        def bad(state: Log) -> Update:
+            ran.append("bad")
+            if ran.count("bad") == 1:
+                raise ValueError("mine")
+            return {"log": ["bad"]}
+
+        nodes = dict(zip(names, (bad, good), strict=True))
+        edges = [("__start__", name) for name in names]
+        graph = impl.build(Log, nodes, edges, checkpointer=saver)
+        with pytest.raises(ValueError, match="mine"):
+            run(graph, {"log": ["in"]}, ONE)
+        assert sorted(run(graph, None, ONE)["log"]) == ["bad", "good", "in"]
+        assert sorted(ran) == ["bad", "bad", "good"]
+
     def test_the_state_tells_of_the_failure(self, impl: Impl, run: Run, saver: Any) -> None:
         def bad(state: Log) -> None:
             raise ValueError("mine")
@@ -446,31 +471,6 @@ class TestEdits:
         assert (state.values, state.next) == ({"log": ["a", "edit"]}, ("ask",))
         assert state.metadata["source"] == "update"
 
-    def test_a_write_as_a_node_goes_where_its_edges_lead(
-        self, impl: Impl, run: Run, saver: Any
-    ) -> None:
-        graph = chain(impl, saver)
-        run(graph, {"log": ["in"]}, ONE)
-        graph.update_state(ONE, {"log": ["edit"]}, as_node="a")
-        assert graph.get_state(ONE).next == ("b",)
-        assert run(graph, None, ONE)["log"] == ["in", "a", "b", "c", "edit", "b", "c"]
-
-    def test_aupdate_state_edits_as_update_state_does(
-        self, impl: Impl, run: Run, saver: Any
-    ) -> None:
-        graph = chain(impl, saver)
-        run(graph, {"log": ["in"]}, ONE)
-        asyncio.run(graph.aupdate_state(ONE, {"log": ["edit"]}, as_node="b"))
-        assert graph.get_state(ONE).next == ("c",)
-
-    def test_update_state_returns_the_config_of_the_new_checkpoint(
-        self, impl: Impl, run: Run, saver: Any
-    ) -> None:
-        graph = chain(impl, saver)
-        run(graph, {"log": ["in"]}, ONE)
-        config = graph.update_state(ONE, {"log": ["edit"]}, as_node="a")
-        found = graph.get_state(ONE).config["configurable"]
-        assert config["configurable"]["checkpoint_id"] == found["checkpoint_id"]
     @pytest.mark.parametrize("nested", [False, True])
     @pytest.mark.parametrize("turns", [1, 2])
     def test_a_write_before_the_only_node_has_answered_keeps_the_pause(
@@ -498,6 +498,31 @@ class TestEdits:
         state = graph.get_state(ONE)
         assert (state.values, state.next) == ({"log": ["in", "a", "edit"]}, ())
 
+    def test_a_write_as_a_node_goes_where_its_edges_lead(
+        self, impl: Impl, run: Run, saver: Any
+    ) -> None:
+        graph = chain(impl, saver)
+        run(graph, {"log": ["in"]}, ONE)
+        graph.update_state(ONE, {"log": ["edit"]}, as_node="a")
+        assert graph.get_state(ONE).next == ("b",)
+        assert run(graph, None, ONE)["log"] == ["in", "a", "b", "c", "edit", "b", "c"]
+
+    def test_aupdate_state_edits_as_update_state_does(
+        self, impl: Impl, run: Run, saver: Any
+    ) -> None:
+        graph = chain(impl, saver)
+        run(graph, {"log": ["in"]}, ONE)
+        asyncio.run(graph.aupdate_state(ONE, {"log": ["edit"]}, as_node="b"))
+        assert graph.get_state(ONE).next == ("c",)
+
+    def test_update_state_returns_the_config_of_the_new_checkpoint(
+        self, impl: Impl, run: Run, saver: Any
+    ) -> None:
+        graph = chain(impl, saver)
+        run(graph, {"log": ["in"]}, ONE)
+        config = graph.update_state(ONE, {"log": ["edit"]}, as_node="a")
+        found = graph.get_state(ONE).config["configurable"]
+        assert config["configurable"]["checkpoint_id"] == found["checkpoint_id"]
 
     def test_a_thread_can_begin_with_an_edit(self, impl: Impl, run: Run, saver: Any) -> None:
         graph = chain(impl, saver)

@@ -311,7 +311,7 @@ impl RunState {
             Answer::Raised(error) => self.failed(py, &engine, id, error),
         };
         let shown = self.stream.has(Mode::Updates) && !self.stream.wants_tasks();
-        if shown && self.machine.awaits(id) {
+        if shown && self.machine.accepts(id, &outcome) {
             self.show_outcome(&engine, id, &outcome)?;
         }
         self.machine.resolve(id, outcome, self.now);

@@ -52,6 +52,8 @@ pub(super) struct Frame<V> {
     pub(super) source: WriteSource,
     /// Whether the records are tasks of a superstep that is not merged yet.
     pub(super) planned: bool,
+    /// Whether they are merged, and only the next superstep is to be planned.
+    pub(super) merged: bool,
     /// Merged writes since the last commit, if the run commits.
     pub(super) merges: SmallVec<[MergedWrites<V>; 1]>,
 }
@@ -179,6 +181,7 @@ impl<V: Value> Frame<V> {
             outward,
             source: WriteSource::Step,
             planned: false,
+            merged: false,
             merges: SmallVec::new(),
             graph,
         }
@@ -279,6 +282,12 @@ impl<V> TaskRecord<V> {
         let TaskInput::Sent(input) = &self.input else { return None };
         let node = graph.node_name(Some(self.planned_node()));
         Some(Send { node, input: input.clone(), timeout: self.timeout, limit: self.limit })
+    }
+
+    /// Whether it is cancelled and has no outcome yet.
+    pub(super) fn may_return(&self) -> bool {
+        let has_answered = self.extra.as_ref().is_some_and(|extra| extra.has_answered);
+        matches!(self.status, TaskStatus::Cancelling) && !has_answered
     }
 
     /// Whether the send that led to it set a time-out or a limit.

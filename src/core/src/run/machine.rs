@@ -184,8 +184,10 @@ impl<V: Value> Run<V> {
         }
         match self.scopes.status(id) {
             Some(TaskStatus::Running) => {}
-            Some(TaskStatus::Cancelling) => return self.resolve_cancelling(id.scope, id.slot),
-            Some(TaskStatus::Finishing) => {
+            Some(TaskStatus::Cancelling) if !self.accepts(id, &outcome) => {
+                return self.resolve_cancelling(id.scope, id.slot);
+            }
+            Some(TaskStatus::Cancelling | TaskStatus::Finishing) => {
                 self.resolve_finishing(id, outcome);
                 return true;
             }

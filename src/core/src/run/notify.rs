@@ -10,7 +10,7 @@ use crate::effect::Question;
 use crate::fault::Fault;
 use crate::graph::NodeId;
 use crate::notice::{NestedSnapshot, Notice, TaskLocation, TaskNotice, TaskProgress};
-use crate::task::TaskId;
+use crate::task::{TaskId, TaskOutcome};
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
@@ -102,6 +102,17 @@ impl<V: Value> Run<V> {
         let frame = self.scopes.frame(id.scope);
         let record = frame.and_then(|frame| frame.records.get(id.slot as usize));
         record.is_some_and(|record| record.serial == id.serial && record.status.is_awaited())
+    }
+
+    /// Whether this outcome of the attempt will be accepted. What a task returns that was to be
+    /// cancelled counts, unless the caller has cancelled: a resumed run need not repeat it.
+    pub fn accepts(&self, id: TaskId, outcome: &TaskOutcome<V>) -> bool {
+        let frame = self.scopes.frame(id.scope);
+        let record = frame.and_then(|frame| frame.records.get(id.slot as usize));
+        self.awaits(id)
+            || matches!(outcome, TaskOutcome::Done(_))
+                && !self.scopes.is_cancelled(id.scope)
+                && record.is_some_and(|record| record.serial == id.serial && record.may_return())
     }
 
     /// The location of a task, while it exists.

@@ -41,7 +41,7 @@ impl<V: Value> Run<V> {
         finishes
     }
 
-    /// The outcome of a task that nothing could stop.
+    /// The outcome of a task that nothing could stop, or nobody in time.
     pub(super) fn resolve_finishing(&mut self, id: TaskId, outcome: TaskOutcome<V>) {
         let TaskId { scope, slot, .. } = id;
         let is_agent = self.scopes.is_agent(scope);
@@ -204,7 +204,7 @@ impl<V: Value> Run<V> {
 
 impl<V: Value> Scopes<V> {
     /// Whether a scope, or one around it, ends because the caller wants no more of it.
-    fn is_cancelled(&self, scope: u32) -> bool {
+    pub(super) fn is_cancelled(&self, scope: u32) -> bool {
         let around = |at: &Scope<V>| self.get(at.parent?.0);
         std::iter::successors(self.get(scope), |at| around(at))
             .filter_map(|at| at.terminate.as_ref())

@@ -173,3 +173,55 @@ fn a_nested_graph_ends_after_what_it_is_at() {
     resumed.complete();
     assert_eq!(resumed.started, ["fails", "inner/never"], "what it was at is not repeated");
 }
+
+/// `fails` and `works` end in one instant, `fails` first: `works` has returned before the driver is
+/// asked to stop it.
+fn both_end(driver: &mut TestDriver) {
+    while driver.tasks.len() < 2 {
+        driver.step();
+    }
+    assert!(driver.answer_one() && driver.answer_one());
+}
+
+fn instant() -> Script {
+    Script::new().fails("fails", Category::Tool).writes("works", "log", json!("works"))
+}
+
+fn repaired() -> Script {
+    instant().writes("fails", "log", json!("repaired"))
+}
+
+#[test]
+fn what_a_task_returns_before_it_is_stopped_is_kept() {
+    let graph = beside();
+    let mut around = chain(&[]);
+    around.add_node(nested("inner", Arc::clone(&graph)));
+    around.edge(START, "inner");
+    let around = around.build().unwrap();
+    for (graph, failed) in [(graph, "fails"), (around, "inner/fails")] {
+        let mut driver = stored(&graph, instant());
+        both_end(&mut driver);
+        assert_eq!(driver.fails().code, "tool");
+        let mut resumed = TestDriver::resume(&graph, repaired(), folded(&graph, &driver.commits));
+        assert_eq!(resumed.complete(), json!({"log": ["repaired", "works"]}));
+        assert_eq!(resumed.started, [failed]);
+    }
+}
+
+#[test]
+fn what_a_task_returns_after_the_caller_has_cancelled_is_not_kept() {
+    let graph = beside();
+    let mut driver = stored(&graph, instant());
+    while driver.tasks.len() < 2 {
+        driver.step();
+    }
+    driver.run.cancel("the user left", driver.now);
+    assert!(driver.answer_one() && driver.answer_one());
+    let id = driver.tasks[1].id;
+    assert!(!driver.run.accepts(id, &TaskOutcome::Done(vec![].into())), "it has an outcome");
+    driver.ends();
+    let recovered = folded(&graph, &driver.commits);
+    let mut resumed = TestDriver::resume(&graph, repaired(), recovered);
+    assert_eq!(resumed.complete(), json!({"log": ["repaired", "works"]}));
+    assert_eq!(resumed.started, ["fails", "works"]);
+}

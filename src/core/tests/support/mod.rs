@@ -168,6 +168,8 @@ pub(crate) struct TestDriver {
     pub(crate) finish: Finish,
     /// Whether commits are acknowledged at once.
     pub(crate) acknowledges: bool,
+    /// Whether what has ended is stored before anything else.
+    pub(crate) settles: bool,
     /// Tasks that the driver has, and when their work is done.
     pub(crate) pending: Vec<(Task<Value>, Option<Time>)>,
     /// The names of nodes in the order they were started, each attempt.
@@ -230,6 +232,7 @@ impl TestDriver {
             script,
             finish: Finish::default(),
             acknowledges: true,
+            settles: false,
             pending: Vec::new(),
             started: Vec::new(),
             tasks: Vec::new(),
@@ -244,7 +247,8 @@ impl TestDriver {
     /// Asks for the next effect and does what it says at once, as far as that
     /// is possible without ending a task.
     pub(crate) fn step(&mut self) -> Effect<Value> {
-        let effect = self.run.step(self.now, &mut self.script);
+        let settled = self.settles.then(|| self.run.settle(self.now, &mut self.script)).flatten();
+        let effect = settled.unwrap_or_else(|| self.run.step(self.now, &mut self.script));
         match &effect {
             Effect::Start(tasks) => tasks.iter().for_each(|task| self.start(task)),
             Effect::Cancel(ids) => self.stop(ids),
@@ -364,7 +368,9 @@ impl TestDriver {
         for &id in ids {
             self.cancelled.push(id);
             let place = self.pending.iter().position(|(task, _)| task.id == id);
-            let place = place.expect("only what was started is cancelled");
+            assert!(self.tasks.iter().any(|task| task.id == id), "only what was started");
+            // It may have ended in the same instant.
+            let Some(place) = place else { continue };
             let (task, ready) = &self.pending[place];
             let continues = self.script.unstoppable.contains(&self.name(task));
             if ready.is_some() && !(continues && self.run.let_finish(id)) {
