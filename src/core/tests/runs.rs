@@ -47,6 +47,7 @@ mod engine {
     mod seeds;
     mod sends;
     mod settings;
+    mod settling;
     mod silence;
     mod strange;
     mod subruns;

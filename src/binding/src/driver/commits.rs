@@ -41,6 +41,13 @@ impl RunState {
         false
     }
 
+    /// Whether what the run does next may have to be stored.
+    pub(crate) fn is_storing(&self) -> bool {
+        let is_open = |session: &ThreadSession| matches!(session.stage, Stage::Running);
+        let is_stored = self.session.as_deref().map_or_else(|| self.subrun.is_some(), is_open);
+        is_stored && matches!(self.phase, RunPhase::Running)
+    }
+
     fn poll_closing(&mut self, run: &Bound<'_, Run>) -> bool {
         let Some(session) = self.session.as_deref_mut() else { return false };
         let Some(closed) = poll(run, |cx| session.committer.poll_closed(cx)) else { return true };

@@ -126,6 +126,10 @@ impl Stream {
         self.chunks.pop_front()
     }
 
+    pub(crate) fn has_item(&self) -> bool {
+        !self.chunks.is_empty()
+    }
+
     /// Keeps events for the result, without pieces of replies, and shows them to who watches.
     pub(crate) fn take_events(
         &mut self,

@@ -84,10 +84,9 @@ impl RunState {
             self.answer(py, id, answer)?;
         }
         loop {
-            if goal == Goal::Item
-                && let Some(item) = self.stream.next()
-            {
-                return Ok(Next::Item(item));
+            let shows = goal == Goal::Item && self.stream.has_item();
+            if shows && !self.is_storing() {
+                return Ok(self.item());
             }
             if !matches!(self.phase, RunPhase::Running) {
                 return Ok(Next::Rest);
@@ -102,11 +101,9 @@ impl RunState {
             if !matches!(self.phase, RunPhase::Running) {
                 continue;
             }
-            self.host.supersteps = self.machine.budget().spent().supersteps;
-            self.host.step = self.machine.supersteps();
-            let mut rules = PyRules { py, host: &mut self.host };
-            let effect = self.machine.step(self.now, &mut rules);
+            let effect = self.effect(py, shows);
             self.show(run)?;
+            let Some(effect) = effect else { return Ok(self.item()) };
             match effect {
                 Effect::Start(tasks) => {
                     if let Some(next) = self.start(run, tasks, (driver, goal))? {
@@ -123,10 +120,8 @@ impl RunState {
                 Effect::Commit(commit) => self.commit(&commit),
                 Effect::Wait(until) => {
                     // Items that were emitted meanwhile are in the stream only since this step.
-                    if goal == Goal::Item
-                        && let Some(item) = self.stream.next()
-                    {
-                        return Ok(Next::Item(item));
+                    if goal == Goal::Item && self.stream.has_item() && !shows {
+                        continue;
                     }
                     return Ok(Next::Wait(until.map(|at| at.since(self.now))));
                 }
@@ -134,6 +129,27 @@ impl RunState {
                 Effect::Done(ending) => self.rest(RunPhase::Ended(ending)),
                 Effect::Failed(fault) => self.rest(RunPhase::Failed(fault)),
             }
+        }
+    }
+
+    /// Steps the machine; only as far as to store what has ended if the caller is shown an item
+    /// next, after which he may read no further.
+    fn effect(&mut self, py: Python<'_>, shows: bool) -> Option<Effect<Object>> {
+        self.host.supersteps = self.machine.budget().spent().supersteps;
+        self.host.step = self.machine.supersteps();
+        let mut rules = PyRules { py, host: &mut self.host };
+        if shows {
+            self.machine.settle(self.now, &mut rules)
+        } else {
+            Some(self.machine.step(self.now, &mut rules))
+        }
+    }
+
+    /// The next item, while there is one.
+    fn item(&mut self) -> Next {
+        match self.stream.next() {
+            Some(item) => Next::Item(item),
+            None => Next::Wait(None),
         }
     }
 

@@ -10,20 +10,51 @@ use super::route::BlamedFailure;
 use super::scope::{ScopeBody, TaskOrigin};
 use crate::channel::{ChannelId, Reducer, Write, WriteOp};
 use crate::checkpoint::{CommitChange, MergedWrites, SuperstepMerge};
+use crate::effect::Effect;
 use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::graph::NodeId;
 use crate::rules::{ReducerSite, Rules};
 use crate::task::{Failure, RetryVerdict};
+use crate::time::Time;
 use crate::value::Value;
 
 /// Results of the host's reducers that are not in the state yet.
 type StagedValues<V> = Vec<(ChannelId, V)>;
 
 impl<V: Value> Run<V> {
+    /// As [`Run::step`], as far as what has ended is to be stored: merges supersteps whose tasks
+    /// have all ended, and starts nothing. Gives a commit, or the wait for one; otherwise a driver
+    /// may rest here, for instance while its caller reads what a task has returned, and nothing
+    /// that has ended is lost.
+    pub fn settle(&mut self, now: Time, rules: &mut impl Rules<V>) -> Option<Effect<V>> {
+        self.keep_time(now);
+        loop {
+            if let Some(effect) = self.queue.next_commit_effect() {
+                return Some(effect);
+            }
+            let ended = |scope: &u32| self.has_ended_superstep(*scope);
+            let scope = self.queue.active.iter().copied().find(ended)?;
+            if self.barrier(scope, rules)
+                && let Some(frame) = self.scopes.frame_mut(scope)
+            {
+                frame.merged = true;
+            }
+        }
+    }
+
+    /// Whether the tasks of a superstep have all ended, and it is not merged yet.
+    fn has_ended_superstep(&self, scope: u32) -> bool {
+        let at_work =
+            self.scopes.get(scope).is_some_and(|at| at.open > 0 || at.terminate.is_some());
+        let is_open = |frame: &Frame<V>| frame.planned && frame.paused == 0;
+        !at_work && self.scopes.frame(scope).is_some_and(is_open)
+    }
+
     /// Merges a superstep and follows its edges. Returns false if the merge failed a task.
     pub(super) fn barrier(&mut self, scope: u32, rules: &mut impl Rules<V>) -> bool {
         let Some(frame) = self.scopes.frame_mut(scope) else { return false };
+        frame.merged = false;
         if frame.records.is_empty() {
             return true;
         }

@@ -85,7 +85,7 @@ pub struct Options {
 /// | kind | methods | called | promise |
 /// |---|---|---|---|
 /// | constructors | [`new`](Self::new), [`turn`](Self::turn), [`edit`](Self::edit), [`resume`](Self::resume) | once | nothing happens before the first `step` |
-/// | the loop | [`step`](Self::step) | after each other call that may have changed something ([`is_ready`](Self::is_ready)), and at the instant of `Wait` | never blocks; returns one effect; after `Done` or `Failed` it returns the same again |
+/// | the loop | [`step`](Self::step), [`settle`](Self::settle) | after each other call that may have changed something ([`is_ready`](Self::is_ready)), and at the instant of `Wait` | never blocks; returns one effect; after `Done` or `Failed` it returns the same again |
 /// | outcomes | [`resolve`](Self::resolve), [`committed`](Self::committed), [`abandon_commits`](Self::abandon_commits), [`answer`](Self::answer), [`cancel`](Self::cancel), [`record_heartbeat`](Self::record_heartbeat) | when something has happened outside | only record what happened; what follows from it is decided in the next `step`. A repeated, late or unknown outcome changes nothing |
 /// | calls of a task | [`begin_call`](Self::begin_call) then [`end_call`](Self::end_call) or [`abandon_call`](Self::abandon_call); [`begin_subrun`](Self::begin_subrun), [`commit_subrun`](Self::commit_subrun), [`end_subrun`](Self::end_subrun); [`request`](Self::request), [`charge`](Self::charge), [`note`](Self::note) | between the start of a task and its outcome | a call that is known is not made again; a commit that they return goes to the store in the order of these calls, without an acknowledgement |
 /// | readers | [`take_events`](Self::take_events), [`take_notices`](Self::take_notices), [`questions`](Self::questions), [`state`](Self::state) and others | at any time | decide nothing |
@@ -153,12 +153,7 @@ impl<V: Value> Run<V> {
     /// Decides what the driver does next. `rules` are called at once, for reducers and
     /// routers of the host.
     pub fn step(&mut self, now: Time, rules: &mut impl Rules<V>) -> Effect<V> {
-        self.queue.log.now = now;
-        // One alarm stands for all timers, so that a step that nothing is due in does not
-        // look at any task.
-        if self.queue.alarm.is_some_and(|alarm| now >= alarm) {
-            self.fire_timers(now);
-        }
+        self.keep_time(now);
         loop {
             if let Some(mut effect) = self.queue.next_effect() {
                 self.start_timers(&mut effect);
@@ -168,6 +163,15 @@ impl<V: Value> Run<V> {
                 Some(scope) => self.advance(scope, rules),
                 None => return self.idle_effect(),
             }
+        }
+    }
+
+    /// One alarm stands for all timers, so that a step that nothing is due in does not look at any
+    /// task.
+    pub(super) fn keep_time(&mut self, now: Time) {
+        self.queue.log.now = now;
+        if self.queue.alarm.is_some_and(|alarm| now >= alarm) {
+            self.fire_timers(now);
         }
     }
 
@@ -323,8 +327,8 @@ impl<V: Value> Run<V> {
             return self.conclude(scope, rules);
         }
         let Some(frame) = self.scopes.frame(scope) else { return self.advance_agent(scope, rules) };
-        let edits = frame.source == WriteSource::Edit;
-        if frame.paused == 0 && self.barrier(scope, rules) {
+        let (edits, merged) = (frame.source == WriteSource::Edit, frame.merged);
+        if frame.paused == 0 && (merged || self.barrier(scope, rules)) {
             if edits {
                 self.queue.ended = Some(Ok(Ending::Completed));
             } else {

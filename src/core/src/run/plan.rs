@@ -39,7 +39,7 @@ impl<V: Value> Run<V> {
         let Some(frame) = self.scopes.frame_mut(scope) else { return };
         frame.step += 1;
         frame.renew_records();
-        frame.planned = true;
+        (frame.planned, frame.merged) = (true, false);
         let Some(found) = self.scopes.get_mut(scope) else { return };
         let slots = found.slots();
         found.open = slots as usize;

@@ -111,12 +111,8 @@ impl<V> EffectQueue<V> {
         if !self.cancels.is_empty() {
             return Some(Effect::Cancel(std::mem::take(&mut self.cancels)));
         }
-        if self.awaiting.is_some() {
-            return Some(Effect::Wait(self.alarm));
-        }
-        if let Some(commit) = self.pending_commits.pop_front() {
-            self.awaiting = Some(commit.id);
-            return Some(Effect::Commit(commit));
+        if let Some(effect) = self.next_commit_effect() {
+            return Some(effect);
         }
         match &self.ended {
             Some(Ok(ending)) => return Some(Effect::Done(ending.clone())),
@@ -134,6 +130,16 @@ impl<V> EffectQueue<V> {
         let room = most.saturating_sub(self.running - self.starts.len());
         let tasks: SmallVec<_> = self.starts.drain(..room.min(self.starts.len())).collect();
         (!tasks.is_empty()).then_some(Effect::Start(tasks))
+    }
+
+    /// The next commit, or the wait for the one that is not acknowledged.
+    pub(super) fn next_commit_effect(&mut self) -> Option<Effect<V>> {
+        if self.awaiting.is_some() {
+            return Some(Effect::Wait(self.alarm));
+        }
+        let commit = self.pending_commits.pop_front()?;
+        self.awaiting = Some(commit.id);
+        Some(Effect::Commit(commit))
     }
 
     /// Whether a task may have to wait before the driver gets it.

@@ -220,12 +220,21 @@ impl RandomGraph {
 
     /// Runs to the end; whatever is asked is answered.
     pub(crate) fn driver(&self, finish: Finish) -> (TestDriver, String) {
+        self.driver_that(finish, false)
+    }
+
+    /// As `driver`; it stores what has ended before anything else.
+    pub(crate) fn settling_driver(&self, finish: Finish) -> (TestDriver, String) {
+        self.driver_that(finish, true)
+    }
+
+    fn driver_that(&self, finish: Finish, settles: bool) -> (TestDriver, String) {
         // Who gets the last of a shared budget depends on who asks first, so
         // that nothing here may run out: edges lead on, and routers lead back
         // only so often.
         let stored = Options { commits: true, ..options() };
         let mut driver = TestDriver::with(&self.graph(), self.script(), json!({}), stored);
-        driver.finish = finish;
+        (driver.finish, driver.settles) = (finish, settles);
         let end = finish_of(&mut driver);
         (driver, end)
     }
