@@ -1,6 +1,7 @@
 """Threads: what is kept, read, resumed and edited (rules 63-67, 79-80, 86-96)."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -155,6 +156,34 @@ class TestFailures:
             run(graph, {"log": ["in"]}, ONE)
         assert sorted(run(graph, None, ONE)["log"]) == ["bad", "good", "in"]
         assert sorted(ran) == ["bad", "bad", "good"]
+
+    @pytest.mark.only("antiphon")  # LangGraph takes what it returns for done.
+    def test_an_async_node_that_swallows_its_cancellation_runs_again(
+        self, impl: Impl, saver: Any
+    ) -> None:
+        ran: list[str] = []
+
+        async def swallows(state: Log) -> Update:
+            ran.append("swallows")
+            if ran.count("swallows") == 1:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.Event().wait()
+                return {}
+            return {"log": ["worked"]}
+
+        async def bad(state: Log) -> Update:
+            await asyncio.sleep(0)
+            if ran.count("swallows") == 1:
+                raise ValueError("mine")
+            return {"log": ["bad"]}
+
+        edges = [("__start__", "swallows"), ("__start__", "bad")]
+        nodes = {"swallows": swallows, "bad": bad}
+        graph = impl.build(Log, nodes, edges, checkpointer=saver)
+        with pytest.raises(ValueError, match="mine"):
+            asyncio.run(graph.ainvoke({"log": ["in"]}, ONE))
+        done = asyncio.run(graph.ainvoke(None, ONE))
+        assert sorted(done["log"]) == ["bad", "in", "worked"]
 
     def test_the_state_tells_of_the_failure(self, impl: Impl, run: Run, saver: Any) -> None:
         def bad(state: Log) -> None:
@@ -514,6 +543,15 @@ class TestEdits:
         run(graph, {"log": ["in"]}, ONE)
         asyncio.run(graph.aupdate_state(ONE, {"log": ["edit"]}, as_node="b"))
         assert graph.get_state(ONE).next == ("c",)
+
+    def test_an_update_counts_as_the_only_node_where_no_step_is_stored(
+        self, impl: Impl, saver: Any
+    ) -> None:
+        graph = impl.sequence(Log, say("only"), checkpointer=saver)
+        graph.invoke({"log": ["in"]}, ONE, durability="exit")
+        graph.update_state(ONE, {"log": ["edit"]})
+        assert graph.get_state(ONE).values["log"][-1] == "edit"
+        assert graph.get_state(ONE).next == ()
 
     def test_update_state_returns_the_config_of_the_new_checkpoint(
         self, impl: Impl, run: Run, saver: Any

@@ -159,6 +159,8 @@ class Threads:
     def _writer(self, found: list[dict[str, Any]]) -> str:
         """The node that wrote last."""
         wrote = set(found[0]["wrote"]) if found else {"__start__"}
+        if not wrote and len(self._engine.nodes) == 1:
+            return str(self._engine.nodes[0])  # the steps before are not stored
         if len(wrote) == 1:
             return str(wrote.pop())
         raise InvalidUpdateError(

@@ -11,6 +11,7 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::fork_guard::ForkGuard;
 use crate::driver::lost_failure;
+use crate::driver::step::raised_by;
 use crate::ffi::{self, Step};
 use crate::graph::call::Call;
 
@@ -30,6 +31,8 @@ struct State {
     task: Option<Py<PyAny>>,
     cancelled: bool,
     answered: bool,
+    /// The cancellation, once the node has received it: what it returns then is not its work.
+    stopped: Option<PyErr>,
 }
 
 impl NodeCoroutine {
@@ -105,6 +108,10 @@ impl NodeCoroutine {
         state.task = None;
         let first = !std::mem::replace(&mut state.answered, true);
         let cancelled = state.cancelled;
+        let outcome = match state.stopped.take() {
+            Some(stopped) if outcome.is_ok() => Err(stopped),
+            _ => outcome,
+        };
         drop(state);
         if first {
             if let Some(error) = outcome.as_ref().err().filter(|_| cancelled) {
@@ -137,6 +144,11 @@ impl NodeCoroutine {
 
     #[pyo3(signature = (*error))]
     fn throw(&self, py: Python<'_>, error: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.cancelled {
+            state.stopped = Some(raised_by(error)?);
+        }
+        drop(state);
         let thrown = self.inner.bind(py).call_method1(intern!(py, "throw"), error);
         let over = match thrown {
             Ok(value) => return Ok(value.unbind()),
