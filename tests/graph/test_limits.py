@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from antiphon.errors import BudgetError
 from antiphon.graph import GraphBuildError
 from support.oracle import Impl, Run
 from support.states import Log, say
+from support.waiting import atake_time
 
 
 def chain(impl: Any, length: int) -> Any:
@@ -24,6 +26,20 @@ def test_a_chain_of_n_needs_a_limit_of_n_plus_one(impl: Impl, run: Run) -> None:
     assert len(run(chain(impl, 3), {}, {"recursion_limit": 4})["log"]) == 3
     with pytest.raises(impl.GraphRecursionError):
         run(chain(impl, 3), {}, {"recursion_limit": 3})
+
+
+@pytest.mark.only("antiphon")
+def test_another_limit_than_that_of_supersteps_says_which_it_is(impl: Impl, run: Run) -> None:
+    async def slow(_: Any) -> Any:
+        await atake_time(0.1)
+        return {}
+
+    builder = impl.StateGraph(Log).add_node("n", slow).add_node("m", say("m"))
+    builder.add_edge(impl.START, "n").add_edge("n", "m")
+    graph = builder.compile(limits={"wall_time": 0.05})
+    with pytest.raises(BudgetError, match="wall_time") as caught:
+        run(graph, {})
+    assert caught.value.details == {"dimension": "wall_time"}
 
 
 def test_all_steps_up_to_the_limit_run_before_the_error(impl: Impl, run: Run) -> None:

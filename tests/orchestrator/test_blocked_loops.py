@@ -92,9 +92,26 @@ def of_graph() -> str:
     return str(graph.compile().invoke({"count": 0}))
 
 
+def of_graph_stream() -> str:
+    async def count(state: Counts) -> Counts:
+        await asyncio.to_thread(int)
+        return {"count": 1}
+
+    counting = StateGraph(Counts).add_node("count", count).add_edge(START, "count").compile()
+
+    def nested(state: Counts) -> Counts:
+        counting.invoke({"count": 0})
+        return {}
+
+    graph = StateGraph(Counts)
+    for name in ("one", "two"):
+        graph.add_node(name, nested).add_edge(START, name)
+    return str(sorted(graph.compile().stream({"count": 0}), key=str))
+
+
 @pytest.mark.parametrize(
     "inner",
-    [of_tool, of_team, of_stream, of_batch, of_system, of_system_stream, of_graph],
+    [of_tool, of_team, of_stream, of_batch, of_system, of_system_stream, of_graph, of_graph_stream],
 )
 def test_async_code_may_call_sync_verbs_whose_code_is_async(inner: Callable[[], str]) -> None:
     class Outer(Agent):

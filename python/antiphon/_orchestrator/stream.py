@@ -115,7 +115,8 @@ class Stream(RunStream[OutputT, StateT], Generic[OutputT, StateT]):
         """Cancels the run if it has not ended."""
         if self._run.outcome == "running":
             self._run.cancel("the stream was closed")
-            self._run.drain()
+            with Blocking(level_of_caller()):
+                self._run.drain()
             run_sync(self._lifespans.leave())
             self._over(None)
 

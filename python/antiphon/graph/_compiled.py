@@ -191,10 +191,10 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT]
         stream_options = self._stream_options(mode, output_keys, version, subgraphs=subgraphs)
         stops = (interrupt_before, interrupt_after)
         handle = self._launch(input, config, (context, durability, stops), stream_options)
-        with handle as run:
-            yield from run
+        with handle:
+            yield from handle.chunks()
             while handle.asks_above():
-                yield from run
+                yield from handle.chunks()
         yield from pauses(handle, stream_options, output_keys, version)
 
     async def astream(

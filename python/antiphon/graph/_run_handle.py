@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from antiphon._event_loop import Blocking, level_of_caller
+from antiphon._event_loop import Blocking, level_of_caller, on_own_loop
 from antiphon._graph_errors import AnswerError, GraphRecursionError, as_graph_error
 from antiphon._pause import relay_questions
-from antiphon.errors import AntiphonError, RunCancelled
+from antiphon.errors import AntiphonError, BudgetError, RunCancelled
 from antiphon.graph._runtime import Interrupt, pausing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from antiphon._antiphon import Run
+
+_END = object()
 
 
 class RunHandle:
@@ -97,8 +99,23 @@ class RunHandle:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._is_left():
-            self._run.drain()
+            with Blocking(level_of_caller()):
+                self._run.drain()
         self._settle(error)
+
+    def chunks(self) -> Iterator[Any]:
+        """What is left of its stream, within the handle."""
+        level = level_of_caller()
+        if level == 0 and not on_own_loop():
+            yield from self._run
+            return
+        # This thread may be that of a loop, where async code of the run cannot run while it waits.
+        while True:
+            with Blocking(level):
+                chunk = next(self._run, _END)
+            if chunk is _END:
+                return
+            yield chunk
 
     async def __aenter__(self) -> Run:
         return self.__enter__()
@@ -133,6 +150,13 @@ class RunHandle:
             return
         run = self._run
         outcome = run.outcome
+        if outcome == "budget" and run.reason != "supersteps":
+            raise BudgetError(
+                f"the graph reached a limit: {run.reason}",
+                code="budget_exhausted",
+                details={"dimension": run.reason},
+                hint="raise it in `limits=` of `compile`",
+            )
         if outcome == "budget" or (outcome == "completed" and run.steps >= self._limit):
             raise self._endless()
         if outcome == "cancelled":
