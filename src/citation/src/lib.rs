@@ -97,7 +97,7 @@ pub use numeric::{
 };
 pub use quote::align;
 pub use ranking::bm25;
-pub use relevance::{TopicWords, nearest};
+pub use relevance::TopicWords;
 pub use removal::without_repetitions;
 pub use report::{CitedReport, EditSummary, TextEdit};
 pub use request::{

@@ -93,6 +93,33 @@ impl TopicWords {
         self.topics.iter().map(weight_of).collect()
     }
 
+    /// Which passages come close to the best one on some topic, by their [weights](Self::weights). A
+    /// topic that names several things has more than one best passage: what bears on it stays.
+    ///
+    /// ```
+    /// use antiphon_citation::TopicWords;
+    /// let pages = ["A keeper retires at 65.", "A keeper lights the lamp.", "The tea is green."];
+    /// let topics = TopicWords::new("When does a keeper of a lamp retire?", &[], &pages);
+    /// let weights = pages.map(|page| topics.weights(page, ""));
+    /// assert_eq!(topics.nearest(&weights), [false, true, false]);
+    /// ```
+    pub fn nearest(&self, weights: &[Vec<f64>]) -> Vec<bool> {
+        let weight = |own: &[f64], topic: usize| own.get(topic).copied().unwrap_or_default();
+        let least = |(topic, asked): (usize, &Topic)| {
+            let best = weights.iter().map(|own| weight(own, topic)).fold(0.0, f64::max);
+            if asked.words.len() > FEW { f64::MIN_POSITIVE } else { best * NEAR }
+        };
+        let least: Vec<f64> = self.topics.iter().enumerate().map(least).collect();
+        let is_near = |own: &Vec<f64>| {
+            let mut all = least.iter().enumerate();
+            all.any(|(topic, least)| {
+                let own = weight(own, topic);
+                own > 0.0 && own >= *least
+            })
+        };
+        weights.iter().map(is_near).collect()
+    }
+
     /// Whether a text has to do with none of the topics: it does not bear on any, and has no word of
     /// one that names several things.
     pub(crate) fn pass_by(&self, text: &str) -> bool {
@@ -102,23 +129,4 @@ impl TopicWords {
         };
         !self.bear_on(text, "") && !self.topics.iter().any(names)
     }
-}
-
-/// Which passages come close to the best one on some topic, by their weights.
-///
-/// ```
-/// use antiphon_citation::nearest;
-/// let weights = [vec![2.0, 0.0], vec![1.0, 0.0], vec![0.0, 0.5], vec![0.0, 0.0]];
-/// assert_eq!(nearest(&weights), [true, false, true, false]);
-/// ```
-pub fn nearest(weights: &[Vec<f64>]) -> Vec<bool> {
-    let count = weights.first().map_or(0, Vec::len);
-    let weight = |own: &Vec<f64>, topic: usize| own.get(topic).copied().unwrap_or_default();
-    let best = |topic: usize| weights.iter().map(|own| weight(own, topic)).fold(0.0, f64::max);
-    let best: Vec<f64> = (0..count).map(best).collect();
-    let is_near = |own: &Vec<f64>| {
-        let mut all = best.iter().enumerate();
-        all.any(|(topic, best)| *best > 0.0 && weight(own, topic) >= best * NEAR)
-    };
-    weights.iter().map(is_near).collect()
 }

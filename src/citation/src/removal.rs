@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use crate::block::{BlockKind, TextBlock, blocks};
-use crate::model_order::plain;
 use crate::sentence::{is_ended, sentences};
 use crate::span::TextSpan;
 use crate::word::words;
@@ -64,10 +63,10 @@ pub fn without_repetitions(text: &str) -> String {
         if words(sentence).len() < SEVERAL {
             return false;
         }
-        let spoken = plain(sentence);
+        let spoken = sentence.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
         let is_cut = text.trim_end().ends_with(sentence) && !is_ended(sentence);
         let known = |all: &BTreeSet<String>| {
-            let begins_one = || all.iter().any(|one| one.starts_with(spoken.trim_end()));
+            let begins_one = || all.iter().any(|one| one.starts_with(&spoken));
             all.contains(&spoken) || is_cut && begins_one()
         };
         let is_known = known(&own) || known(&before);

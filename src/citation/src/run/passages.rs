@@ -17,7 +17,7 @@ use crate::model_order::{InstructionFilter, plain};
 use crate::relevance::TopicWords;
 use crate::removal::without_repetitions;
 use crate::source::SourceKeys;
-use crate::word::words;
+use crate::word::{content_words, words};
 
 /// What a list of passages begins with.
 const LIST: &str = "No report was written. These passages of the sources bear on the question:";
@@ -133,17 +133,26 @@ impl CitationRun {
         is_copied && is_idle && self.evidence.iter().any(bears)
     }
 
-    /// Whether a report cites nothing and none of its sentences bears on the question, although
-    /// passages of the sources do.
+    /// Whether a report cites nothing and none of its sentences has to do with the question, nor with
+    /// passages that bear most on it. Of code nothing can be said.
     pub(super) fn is_beside_the_question(&self) -> bool {
         let text = self.text();
         if self.value.is_some() || !self.report.claims.iter().all(|it| it.keys.is_empty()) {
             return false;
         }
         let asked = self.weighed_words(&[]);
-        let bears = |one: &Evidence| asked.bear_on(&one.quote, &self.heading_of(one));
-        let mut said = statements(text).into_iter().filter_map(|it| it.of(text));
-        said.all(|sentence| asked.pass_by(sentence)) && self.evidence.iter().any(bears)
+        let weights = |one: &Evidence| asked.weights(&one.quote, &self.heading_of(one));
+        let weights: Vec<Vec<f64>> = self.evidence.iter().map(weights).collect();
+        let near = self.evidence.iter().zip(asked.nearest(&weights)).filter(|(_, near)| *near);
+        let related: Vec<_> = near.map(|(one, _)| content_words(&one.quote)).collect();
+        let is_beside = |said: &str| {
+            let own = content_words(said);
+            asked.pass_by(said) && related.iter().all(|known| known.is_disjoint(&own))
+        };
+        let all = blocks(text);
+        let mut said = all.iter().filter_map(|block| block.content.of(text));
+        let has_code = all.iter().any(|block| block.kind == BlockKind::Code);
+        !has_code && !related.is_empty() && !statements(text).is_empty() && said.all(is_beside)
     }
 
     pub(super) fn topic_words(&self) -> TopicWords {

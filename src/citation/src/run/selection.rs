@@ -8,7 +8,6 @@ use super::{AnsweredQuery, CitationInput, CitationRun, CitationStage, read};
 use crate::evidence::{
     Evidence, PageChunk, by_words, chunks, located, ranked, snippets, without_instructions,
 };
-use crate::relevance::nearest;
 use crate::request::{CitationQuery, SpansReply};
 use crate::word::content_words;
 
@@ -61,7 +60,7 @@ impl CitationRun {
         let topics = self.topic_words();
         let weights = |one: &Evidence| topics.weights(&one.quote, &self.heading_of(one));
         let weights: Vec<Vec<f64>> = found.iter().map(weights).collect();
-        let near = nearest(&weights);
+        let near = topics.nearest(&weights);
         if !near.contains(&true) {
             return found;
         }

@@ -90,12 +90,15 @@ fn a_model_that_copies_what_it_was_shown_has_written_no_report() {
 
 #[test]
 fn a_report_beside_the_question_that_cites_nothing_becomes_the_list() {
-    let beside = "Doctor Moe is the oldest of all who work at the place.";
+    let beside = "Doctor Moe is the oldest of all who work there.";
     let run = scene().writes(beside).run();
     assert_list(&run);
     assert_eq!(run.pipeline.missing_report(), Some(MissingReport::BesideTheQuestion));
 
     for report in [
+        "## Speed\n\nIn the harbour it is 4.",
+        "In its harbour they are slow.",
+        "```\n4\n```",
         "The sources do not say how fast a ship may be there.",
         "The hospital of Hamn was founded in 1899 {1899}.",
     ] {
@@ -122,6 +125,10 @@ fn sentences_that_a_model_repeats_are_taken_out() {
         (format!("{speed}\n\n{speed}\n\n{speed}"), speed.to_owned()),
         (format!("- {speed}\n- {speed}\n- {log}"), format!("- {speed}\n- {log}")),
         (format!("{speed} {log} The master of the har"), format!("{speed} {log}")),
+        (
+            format!("{log} The log of Hamn is in C++. The log of Hamn is in C#."),
+            format!("{log} The log of Hamn is in C++. The log of Hamn is in C#."),
+        ),
         // What another section, another thing or a short sentence says again stays.
         (format!("{speed} Yes. {log} Yes."), format!("{speed} Yes. {log} Yes.")),
         (format!("{speed}\n\n{log}\n\n{speed}"), format!("{speed}\n\n{log}\n\n{speed}")),

@@ -1,6 +1,6 @@
 //! What a question and its plan are about, and what of a page bears on that.
 
-use antiphon_citation::{BlockKind, InstructionFilter, TopicWords, blocks, nearest, sentences};
+use antiphon_citation::{BlockKind, InstructionFilter, TopicWords, blocks, sentences};
 
 use super::source::ResearchSource;
 use super::state::State;
@@ -33,7 +33,7 @@ pub(super) fn related(state: &State, numbers: &[usize]) -> Vec<usize> {
     let found: Vec<(usize, Vec<f64>)> =
         state.sources_of(numbers).map(|(number, source)| (number, weights(source))).collect();
     let all: Vec<Vec<f64>> = found.iter().map(|(_, weights)| weights.clone()).collect();
-    let near = found.iter().zip(nearest(&all)).filter(|(_, is_near)| *is_near);
+    let near = found.iter().zip(topics.nearest(&all)).filter(|(_, is_near)| *is_near);
     near.map(|((number, _), _)| *number).collect()
 }
 
