@@ -156,6 +156,7 @@ fn other_divisions_are_let_be() {
         "SELECT '1/2', count(*) FROM t",
         "SELECT sum(a) / round(b) FROM t",
         "SELECT (a) / count(*)",
+        "SELECT a FROM t ORDER BY a LIMIT 1 OFFSET (SELECT count(*) / 2 FROM t)",
         "/",
         "count(",
         ") / (",

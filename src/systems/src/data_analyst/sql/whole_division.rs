@@ -37,7 +37,10 @@ pub fn whole_division(query: &str) -> Option<String> {
     if tokens.iter().any(is_real) {
         return None;
     }
-    let signs = tokens.iter().enumerate().filter(|(_, token)| token.text == "/");
+    // The place of a median, say, is to be a whole number.
+    let is_place = |token: &QueryToken<'_>| token.is_word("limit") || token.is_word("offset");
+    let counted = tokens.iter().take_while(|token| !is_place(token));
+    let signs = counted.enumerate().filter(|(_, token)| token.text == "/");
     signs.into_iter().find_map(|(at, _)| {
         let (start, end) = (operand_before(&tokens, at)?, operand_after(&tokens, at)?);
         let all = tokens.get(start..end)?;
@@ -49,10 +52,12 @@ pub fn whole_division(query: &str) -> Option<String> {
     })
 }
 
-/// Whether a result has whole numbers and no others.
+/// Whether a result has whole numbers and no others. Decimals that a float would round are texts.
 pub(super) fn is_whole(table: &TabularResult) -> bool {
-    let mut numbers =
-        table.rows.iter().flat_map(|row| row.values()).filter(|cell| cell.is_number()).peekable();
+    let is_decimal =
+        |text: &str| text.contains('.') && text.parse::<f64>().is_ok_and(f64::is_finite);
+    let is_number = |cell: &&Json| cell.is_number() || cell.as_str().is_some_and(is_decimal);
+    let mut numbers = table.rows.iter().flat_map(|row| row.values()).filter(is_number).peekable();
     numbers.peek().is_some() && numbers.all(|cell: &Json| cell.is_i64() || cell.is_u64())
 }
 
