@@ -42,11 +42,12 @@ impl SandboxRunner {
         }
         let names: Vec<&str> = self.task.names().collect();
         let seen = self.run(SandboxJob { code: describing(&names), ..self.base_job() }).await?;
-        if let Some(fault) = &seen.error
-            && fault.kind == GuestFaultKind::ResultTooLarge
-        {
-            // The interpreter has not received them: no code could use them.
-            return Err(Box::new(fault.clone()));
+        if too_large(&seen).is_some() {
+            // The description may be, of very many columns, or the inputs: no code could use them.
+            let bare = SandboxJob { code: "None".to_owned(), ..self.base_job() };
+            if let Some(fault) = too_large(&self.run(bare).await?) {
+                return Err(Box::new(fault.clone()));
+            }
         }
         // An engine that knows only a part of the language may not manage it.
         let Some(described) = described(&seen) else { return Ok((names.join("\n"), Vec::new())) };
@@ -187,6 +188,11 @@ struct VariableDescription {
     source: InputTable,
     text: String,
     is_empty: bool,
+}
+
+fn too_large(outcome: &JobOutcome) -> Option<&GuestFault> {
+    let faults = outcome.error.iter().chain(&outcome.value_error);
+    faults.into_iter().find(|fault| fault.kind == GuestFaultKind::ResultTooLarge)
 }
 
 /// What a job has described; none if its value is something else.

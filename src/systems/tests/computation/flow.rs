@@ -115,13 +115,24 @@ async fn inputs_that_the_sandbox_refuses_end_the_question_before_the_model_is_as
     let fault = GuestFault::new(GuestFaultKind::ResultTooLarge, "the table `sales` is too large");
     let refused = Ran { error: Some(fault), ..Ran::default() };
     let mut scene = Scene::new(&json!({})).role("planner", [plan("result = 7")]);
-    scene.sandbox.described = Some(refused);
-    let run = scene.answer(sales()).await;
+    scene.sandbox.described = Some(refused.clone());
+    let run = scene.runs([refused]).answer(sales()).await;
     assert_eq!(run.answer.outcome, Outcome::Error);
     let error = run.answer.error.unwrap();
     assert_eq!(error.code, "sandbox_input_invalid");
     assert_eq!(error.message, "the table `sales` is too large");
     assert_eq!(run.model.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn inputs_whose_description_alone_is_too_large_are_named_to_the_model() {
+    let fault = GuestFault::new(GuestFaultKind::ResultTooLarge, "more than 100000 parts");
+    let cut = Ran { error: Some(fault), ..Ran::default() };
+    let mut scene = Scene::new(&json!({"summarise": false})).role("planner", [plan("result = 7")]);
+    scene.sandbox.described = Some(cut);
+    let run = scene.runs([Ran::default(), result(json!(7))]).answer(sales()).await;
+    assert_eq!(run.answer.outcome, Outcome::Answered, "{:?}", run.answer.error);
+    assert!(run.model.requests()[0].messages.last().unwrap().content.to_string().contains("sales"));
 }
 
 /// CO-07 of `docs/systems/computation.md`.
