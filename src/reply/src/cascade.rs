@@ -11,6 +11,8 @@ use crate::token::is_blank;
 use antiphon_core::excerpt::quoted;
 use antiphon_core::reply::{ParseLevel, ParsedReply, UnreadableReply, Violation};
 
+/// What the thoughts of a reasoning model begin and end with.
+const THOUGHTS: (&str, &str) = ("<think>", "</think>");
 /// Fenced blocks that are looked at, from the last.
 const BLOCKS: usize = 64;
 
@@ -20,9 +22,12 @@ pub(crate) fn read(
     raw: &str,
     cut: bool,
 ) -> Result<ParsedReply, UnreadableReply> {
-    let text = without_thoughts(raw.trim_matches(is_blank));
+    let whole = raw.trim_matches(is_blank);
+    let text = without_thoughts(whole);
     let mut search = ReplySearch { schema, cut, rejected: None, fault: None };
-    match search.run(text) {
+    // Where no thoughts begin, the end of some may be a part of the answer.
+    let is_sure = text.len() == whole.len() || whole.starts_with(THOUGHTS.0);
+    match search.run(text).or_else(|| if is_sure { None } else { search.run(whole) }) {
         Some(reading) => Ok(reading),
         None => Err(UnreadableReply {
             raw: raw.to_owned(),
@@ -35,12 +40,11 @@ pub(crate) fn read(
 /// A reply without the thoughts that a reasoning model writes before it, which may hold values that are
 /// not the answer. The prompts of some models begin them, so that only their end stands in the reply.
 fn without_thoughts(text: &str) -> &str {
-    const END: &str = "</think>";
-    let is_value = text.starts_with(['{', '[', '"']);
-    let rest = match (text.starts_with("<think>"), is_value) {
-        (true, _) => Some(text.split_once(END).map_or("", |(_, rest)| rest)),
-        (false, false) => text.rsplit_once(END).map(|(_, rest)| rest),
-        (false, true) => None,
+    let rest = if text.starts_with(THOUGHTS.0) {
+        Some(text.split_once(THOUGHTS.1).map_or("", |(_, rest)| rest))
+    } else {
+        let is_value = text.starts_with(['{', '[', '"']) && strict::parse(text, false).is_some();
+        text.rsplit_once(THOUGHTS.1).map(|(_, rest)| rest).filter(|_| !is_value)
     };
     rest.map_or(text, |rest| rest.trim_matches(is_blank))
 }

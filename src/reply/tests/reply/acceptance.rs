@@ -111,8 +111,11 @@ fn what_a_model_has_thought_is_no_answer() {
     }
     assert!(read("<think>{\"n\": 1}").is_err());
     assert!(read(thoughts).is_err());
-    let text = "{\"tag\": \"</think>\"}";
-    assert_eq!(read(text).unwrap(), json!({"tag": "</think>"}));
+    for text in ["{\"tag\": \"</think>\"}", "Here it is: {\"tag\": \"</think>\"}"] {
+        assert_eq!(read(text).unwrap(), json!({"tag": "</think>"}), "{text}");
+    }
+    let text = "\"Which\" may mean {\"n\": 1}.\n</think>\n{\"n\": 3}";
+    assert_eq!(read(text).unwrap(), json!({"n": 3}));
 }
 
 /// RL-14 of `docs/systems/review-loop.md`.
