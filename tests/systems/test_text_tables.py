@@ -34,7 +34,6 @@ def read(path: Path, text: str) -> dict[str, list[Any]]:
         ("kg;x\n1,234;a\n0,345;b\n", {"kg": [1.234, 0.345], "x": ["a", "b"]}),
         ("kg;x\n-1,234;a\n-0,345;b\n", {"kg": [-1.234, -0.345], "x": ["a", "b"]}),
         ('kg,x\n"1,234",a\n"0,345",b\n', {"kg": [1.234, 0.345], "x": ["a", "b"]}),
-        ("kg;eur\n1.234;2.50\n2.345;1.75\n", {"kg": [1.234, 2.345], "eur": [2.5, 1.75]}),
         ("kg;n\n1.234;1.234.567\n2.345;1\n", {"kg": [1234, 2345], "n": [1234567, 1]}),
         ("kg,x\n1.234,a\n999,b\n", {"kg": [1.234, 999], "x": ["a", "b"]}),
         ('n,x\n"1,234",a\n"12,345",b\n', {"n": [1234, 12345], "x": ["a", "b"]}),
@@ -58,6 +57,9 @@ def test_all_numbers_of_a_file_tell_their_style(
         ("kg;x\n1,234;a\n2,345;b\n", [1.234, 2.345], "1,234 is read as 1.234"),
         ("kg;x\n1.234;a\n2;b\n", [1234, 2], "1.234 is read as 1234"),
         ("kg\tx\n1,234\ta\n2\tb\n", [1234, 2], "1,234 is read as 1234"),
+        ("kg;eur\n1.234;2.50\n2.345;1.75\n", [1.234, 2.345], "1.234 is read as 1.234"),
+        # Latitudes tell of points, and the delimiter of commas.
+        ("kg;lat\n1.234;52.52\n2;13.4\n", [1.234, 2], "1.234 is read as 1.234"),
     ],
 )
 def test_a_style_that_the_delimiter_tells_is_warned_of(

@@ -85,7 +85,7 @@ def _of_dtype(dtype: Any) -> str | None:
     if kind == "M" and name != "ArrowDtype":
         return "TIMESTAMPTZ" if getattr(dtype, "tz", None) is not None else "DATETIME"
     if kind == "u":
-        return "INTEGER" if dtype.itemsize < _BYTES else None
+        return "INTEGER" if getattr(dtype, "itemsize", _BYTES) < _BYTES else None
     if kind is not None:
         return "TEXT" if name == "StringDtype" else _OF_NUMPY.get(kind)
     if name == "Datetime":
@@ -193,7 +193,10 @@ def _float(value: Any) -> float | None:
 
 def _date_time(value: Any) -> str | None:
     plain = _plain(value)
-    return plain.isoformat(" ") if isinstance(plain, datetime) else plain and plain.isoformat()
+    if isinstance(plain, datetime):
+        return plain.isoformat(" ")
+    # Of an instant beyond the years of Python, numpy makes an integer.
+    return str(value) if isinstance(plain, int) else plain and plain.isoformat()
 
 
 def _seconds(value: Any) -> float | None:

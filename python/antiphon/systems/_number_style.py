@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["COMMA", "NumberStyle", "is_code", "style_of_file", "styles_of"]
+__all__ = ["COMMA", "NumberStyle", "is_code", "style_of_delimiter", "style_of_file", "styles_of"]
 
 _SUSPECT = re.compile(r"[+-]?0\d+|\d+[eE]\d+|\+\d+")
 _CODES = re.compile(r"[+-]?0\d+")
@@ -83,4 +83,9 @@ def style_of_file(
     told = {styles[0] for styles in columns if len(styles) == 1}
     if len(told) == 1:
         return told.pop(), True
-    return (COMMA if delimiter == ";" else _POINT), False
+    return style_of_delimiter(delimiter), False
+
+
+def style_of_delimiter(delimiter: str) -> NumberStyle:
+    """The usual style of files whose cells are separated so."""
+    return COMMA if delimiter == ";" else _POINT

@@ -14,6 +14,7 @@ from antiphon.systems._number_style import (
     COMMA,
     NumberStyle,
     is_code,
+    style_of_delimiter,
     style_of_file,
     styles_of,
 )
@@ -63,7 +64,7 @@ def read_text_table(file: Path) -> dict[str, list[Any]]:
     columns = [[row[at] for row in cells] for at in range(len(names))]
     numbers = list(map(_numbers, columns))
     style, is_told = style_of_file((column.styles for column in numbers), delimiter)
-    if not is_told:
+    if not is_told or style is not style_of_delimiter(delimiter):
         _warn_of_guesses(file, names, numbers, style, delimiter)
     read = (_column(one, found, style) for one, found in zip(columns, numbers, strict=True))
     return dict(zip(distinct_names(names), read, strict=True))
@@ -130,17 +131,20 @@ def _warn_of_guesses(
     style: NumberStyle,
     delimiter: str,
 ) -> None:
-    """Names columns that the other style reads as other numbers, where nothing tells the style.
+    """Names columns that the other style reads as other numbers, where the style is a guess.
+
+    It is one where nothing tells it, or a column tells another than the delimiter.
 
     Numbers such as `1.234` are what programs write into files without `;`, and `"1,234"` into
     those with commas.
     """
-    marks = ",." if style is COMMA else "," if delimiter != "," else ""
+    is_unusual = style is not style_of_delimiter(delimiter)
+    marks = ",." if style is COMMA or is_unusual else "," if delimiter != "," else ""
     for name, (cells, styles) in zip(names, columns, strict=True):
         doubtful = next((cell for cell in cells if any(one in cell for one in marks)), None)
         if doubtful is not None and len(styles) > 1:
             warnings.warn(
-                f"the file does not tell whether numbers have a decimal point or a decimal comma: "
+                f"it is not certain whether numbers of the file have decimal points or commas: "
                 f"{file}; of the column `{name}`, {doubtful} is read as {style.plain(doubtful)}",
                 stacklevel=6,
             )

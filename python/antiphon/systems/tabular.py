@@ -192,7 +192,7 @@ class TabularResult:
 def _loses_digits(cells: Sequence[Any]) -> bool:
     """Whether floats, which pandas makes of whole numbers with gaps, round one of them."""
     numbers = [cell for cell in cells if cell is not None]
-    are_whole = all(type(cell) is int for cell in numbers)
+    are_whole = all(type(cell) is int and -(2**63) <= cell < 2**63 for cell in numbers)
     return are_whole and len(numbers) < len(cells) and any(abs(one) > _EXACT for one in numbers)
 
 
