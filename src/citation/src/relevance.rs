@@ -98,10 +98,10 @@ impl TopicWords {
     ///
     /// ```
     /// use antiphon_citation::TopicWords;
-    /// let pages = ["A keeper retires at 65.", "A keeper lights the lamp.", "The tea is green."];
-    /// let topics = TopicWords::new("When does a keeper of a lamp retire?", &[], &pages);
+    /// let pages = ["A keeper retires at the age of 65.", "A keeper lights the lamp.", "Tea is green."];
+    /// let topics = TopicWords::new("At what age does a keeper retire?", &[], &pages);
     /// let weights = pages.map(|page| topics.weights(page, ""));
-    /// assert_eq!(topics.nearest(&weights), [false, true, false]);
+    /// assert_eq!(topics.nearest(&weights), [true, false, false]);
     /// ```
     pub fn nearest(&self, weights: &[Vec<f64>]) -> Vec<bool> {
         let weight = |own: &[f64], topic: usize| own.get(topic).copied().unwrap_or_default();
