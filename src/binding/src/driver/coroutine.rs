@@ -11,7 +11,7 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::fork_guard::ForkGuard;
 use crate::driver::lost_failure;
-use crate::driver::step::raised_by;
+use crate::driver::step::{raised_by, returned};
 use crate::ffi::{self, Step};
 use crate::graph::call::Call;
 
@@ -217,10 +217,4 @@ impl NodeCoroutine {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.inner)
     }
-}
-
-/// The value a coroutine returned, if that is what the exception says.
-pub(crate) fn returned(py: Python<'_>, error: &PyErr) -> Option<Py<PyAny>> {
-    let stop = error.value(py).cast::<PyStopIteration>().ok()?;
-    stop.getattr(intern!(py, "value")).ok().map(Bound::unbind)
 }

@@ -1,11 +1,11 @@
 //! Single steps of a node's coroutine, and what is thrown into it.
 
+use pyo3::exceptions::PyStopIteration;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
-use crate::driver::coroutine::returned;
 use crate::ffi::{self, Step};
 use crate::graph::call::{Call, steppable};
 
@@ -117,4 +117,10 @@ pub(crate) fn raised_by(error: &Bound<'_, PyTuple>) -> PyResult<PyErr> {
         return Ok(PyErr::from_value(value));
     }
     Ok(PyErr::from_value(first))
+}
+
+/// The value a coroutine returned, if that is what the exception says.
+pub(crate) fn returned(py: Python<'_>, error: &PyErr) -> Option<Py<PyAny>> {
+    let stop = error.value(py).cast::<PyStopIteration>().ok()?;
+    stop.getattr(intern!(py, "value")).ok().map(Bound::unbind)
 }
