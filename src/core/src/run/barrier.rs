@@ -60,6 +60,7 @@ impl<V: Value> Run<V> {
         }
         if let Err((slot, failure)) = frame.merge(scope, rules, self.queue.commits) {
             frame.forget_route(slot);
+            frame.unstored = frame.unstored.filter(|unstored| *unstored != slot);
             if let Some(found) = self.scopes.get_mut(scope) {
                 found.open += 1;
             }

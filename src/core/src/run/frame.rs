@@ -54,6 +54,8 @@ pub(super) struct Frame<V> {
     pub(super) planned: bool,
     /// Whether they are merged, and only the next superstep is to be planned.
     pub(super) merged: bool,
+    /// A finished task without a commit of its own, since that of its superstep is to follow.
+    pub(super) unstored: Option<u32>,
     /// Merged writes since the last commit, if the run commits.
     pub(super) merges: SmallVec<[MergedWrites<V>; 1]>,
 }
@@ -182,6 +184,7 @@ impl<V: Value> Frame<V> {
             source: WriteSource::Step,
             planned: false,
             merged: false,
+            unstored: None,
             merges: SmallVec::new(),
             graph,
         }

@@ -123,14 +123,28 @@ impl<V: Value> Run<V> {
         Some(self.commit_with(scope, change(TaskKey { key, slot, node })))
     }
 
-    /// Commits the end of a task, unless the commit of its superstep follows at once.
+    /// Commits the end of a task, unless the commit of its superstep is to follow at once.
     pub(super) fn commit_finished(&mut self, scope: u32, slot: u32, update: &Update<V>) {
-        let Some(found) = self.scopes.get(scope) else { return };
+        let Some(found) = self.scopes.get(scope).filter(|_| self.queue.commits) else { return };
         let (is_last, ends_early) = (found.open <= 1, found.terminate.is_some());
-        let continues = |frame: &Frame<V>| !is_last || ends_early || frame.paused > 0;
-        if self.queue.commits && self.scopes.frame(scope).is_some_and(continues) {
+        let Some(frame) = self.scopes.frame_mut(scope) else { return };
+        if is_last && !ends_early && frame.paused == 0 {
+            frame.unstored = Some(slot);
+        } else {
             self.store_of(scope, slot, |task| CommitChange::Finished(task, update.clone()));
         }
+    }
+
+    /// Commits the end of the last task of a superstep whose own commit may not follow any more.
+    pub(super) fn commit_unstored(&mut self, scope: u32) {
+        let Some(frame) = self.scopes.frame_mut(scope) else { return };
+        let Some(slot) = frame.unstored.take() else { return };
+        let Some(TaskStatus::Done(update)) = frame.records.get(slot as usize).map(|it| &it.status)
+        else {
+            return;
+        };
+        let update = update.clone();
+        self.store_of(scope, slot, |task| CommitChange::Finished(task, update));
     }
 
     /// The nesting of a scope, outermost first.
@@ -229,6 +243,7 @@ impl<V: Value> Run<V> {
 impl<V: Value> Frame<V> {
     /// Takes the writes since the last commit, with the pending work.
     pub(super) fn take_delta(&mut self) -> SuperstepDelta<V> {
+        self.unstored = None;
         SuperstepDelta {
             source: std::mem::take(&mut self.source),
             step: self.step,

@@ -76,6 +76,7 @@ impl<V: Value> Run<V> {
         if let Termination::Budget(dimension) = terminate {
             self.log_budget(scope, dimension);
         }
+        self.commit_unstored(scope);
         let Some(found) = self.scopes.get_mut(scope) else { return };
         if terminate.outranks(found.terminate.as_ref()) {
             found.terminate = Some(terminate);
@@ -150,6 +151,7 @@ impl<V: Value> Run<V> {
             frame.grace = Some(frame.graph.size);
         }
         frame.detour = Some(target);
+        let is_merged = frame.merged;
         frame.routes.clear();
         for record in &mut frame.records {
             if let TaskStatus::Done(update) = &mut record.status {
@@ -160,7 +162,7 @@ impl<V: Value> Run<V> {
         if spent == BudgetDimension::WallTime {
             self.extend_deadlines(scope);
         }
-        if self.barrier(scope, rules) {
+        if is_merged || self.barrier(scope, rules) {
             self.plan(scope);
         }
         true

@@ -3,15 +3,19 @@
 use std::time::Duration;
 
 use antiphon_core::Category;
+use antiphon_core::budget::{BudgetDimension, Limits};
 use antiphon_core::channel::Reducer;
 use antiphon_core::checkpoint::CommitChange;
-use antiphon_core::effect::Effect;
+use antiphon_core::effect::{Effect, Ending};
+use antiphon_core::graph::START;
 use antiphon_core::run::Options;
 use proptest::prelude::*;
 use serde_json::json;
 
 use crate::engine::random::random_graphs;
-use crate::support::{BEGIN, Finish, Script, TestDriver, chain, fan, folded, ms, options, stored};
+use crate::support::{
+    BEGIN, Finish, Script, TestDriver, chain, fan, folded, ms, nested, options, stored,
+};
 
 fn script() -> Script {
     Script::new().writes("a", "log", json!("a")).writes("b", "log", json!("b"))
@@ -67,6 +71,62 @@ fn a_merge_that_fails_is_the_failure_of_its_task() {
     let mut driver = stored(&graph, script);
     driver.settles = true;
     assert_eq!(driver.fails().category, Category::State);
+}
+
+/// The wall time is over between the last outcome of a superstep and its merge.
+#[test]
+fn what_has_ended_when_the_time_is_over_is_stored() {
+    let graph = chain(&["a", "b"]).build().unwrap();
+    let limits = Limits { wall_time: Some(ms(100)), ..Limits::default() };
+    let options = Options { commits: true, limits, ..options() };
+    let mut driver = TestDriver::with(&graph, script(), json!({}), options);
+    begin(&mut driver, 1);
+    driver.answer_one();
+    driver.now = BEGIN + ms(100);
+    assert_eq!(driver.ends(), Ending::Budget(BudgetDimension::WallTime));
+    let stopped = &driver.commits[..driver.commits.len() - 1];
+    let mut resumed = TestDriver::resume(&graph, script(), folded(&graph, stopped));
+    assert_eq!(resumed.complete(), json!({"log": ["a", "b"]}));
+    assert_eq!(resumed.started, ["b"]);
+}
+
+/// The last task of a nested graph ends, and a sibling of the graph fails before it is merged.
+#[test]
+fn what_has_ended_in_a_nested_graph_is_stored_when_a_sibling_fails() {
+    let inner = chain(&["a"]).build().unwrap();
+    let mut graph = fan(&["odd"], &[]);
+    graph.add_node(nested("sub", inner));
+    graph.edge(START, "sub");
+    let graph = graph.build().unwrap();
+    let mut driver = stored(&graph, script().fails("odd", Category::State));
+    begin(&mut driver, 2);
+    driver.finish = Finish::Backwards;
+    driver.answer_one();
+    driver.answer_one();
+    driver.fails();
+    let stopped = &driver.commits[..driver.commits.len() - 1];
+    let mut resumed = TestDriver::resume(&graph, script(), folded(&graph, stopped));
+    resumed.complete();
+    assert_eq!(resumed.started, ["odd"]);
+}
+
+#[test]
+fn a_stored_superstep_is_not_merged_again_before_the_budget_edge() {
+    let mut graph = chain(&["a", "b"]);
+    graph.node("wrap up");
+    graph.on_budget("wrap up");
+    let graph = graph.build().unwrap();
+    let limits = Limits { wall_time: Some(ms(100)), ..Limits::default() };
+    let options = Options { commits: true, limits, ..options() };
+    let script = script().writes("wrap up", "log", json!("wrapped up"));
+    let mut driver = TestDriver::with(&graph, script, json!({}), options);
+    begin(&mut driver, 1);
+    driver.answer_one();
+    while let Some(Effect::Commit(commit)) = driver.run.settle(driver.now, &mut driver.script) {
+        driver.run.committed(commit.id);
+    }
+    driver.now = BEGIN + ms(100);
+    assert_eq!(driver.complete(), json!({"log": ["a", "wrapped up"]}));
 }
 
 proptest! {
