@@ -18,6 +18,7 @@ pub(crate) mod lost_failure;
 pub(crate) mod mailbox;
 pub(crate) mod native;
 pub(crate) mod native_runtime;
+pub(crate) mod node_deadline;
 pub(crate) mod parent_task;
 pub(crate) mod phase;
 pub(crate) mod pool;

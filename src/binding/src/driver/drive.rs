@@ -2,11 +2,13 @@
 //! caller awaits, and a single node is stepped in the caller's task with no
 //! hop in between.
 
+mod delegated_node;
+
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use antiphon_core::task::TaskId;
-use pyo3::exceptions::{PyGeneratorExit, PyRuntimeError, PyStopAsyncIteration, PyStopIteration};
+use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration, PyStopIteration};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -16,13 +18,14 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::driver::coroutine::NodeCoroutine;
 use crate::driver::fork_guard::ForkGuard;
 use crate::driver::mailbox::Answer;
+use crate::driver::node_deadline::NodeDeadline;
 use crate::driver::pool;
 use crate::driver::run::{Goal, Run};
-use crate::driver::step::{self, StepOutcome, raised_by};
+use crate::driver::step::raised_by;
 use crate::driver::task_handle::TaskHandle;
 use crate::driver::turn::{Driver, Next};
 use crate::driver::wake::Wake;
-use crate::fault::{busy, is_cancellation, without_stop};
+use crate::fault::{busy, without_stop};
 use crate::ffi::{self, CollectionPause, Step};
 use crate::graph::call::{Call, is_awaitable, steppable};
 use crate::graph::call_kind::CallKind;
@@ -54,6 +57,9 @@ struct State {
     cancelled: Option<PyErr>,
     /// The present node was asked to leave, and may still be cleaning up.
     leaving: bool,
+    deadline: Option<Py<NodeDeadline>>,
+    /// Thrown into the present node when the run's time was over.
+    expired: Option<PyErr>,
     /// Since other tasks of the loop last had their turn.
     supersteps: u32,
     since: Instant,
@@ -66,9 +72,18 @@ impl State {
             event_loop: None,
             cancelled: None,
             leaving: false,
+            deadline: None,
+            expired: None,
             supersteps: 0,
             since: Instant::now(),
         }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        let Some(deadline) = self.deadline.take() else { return };
+        Python::try_attach(|py| deadline.get().stop(py));
     }
 }
 
@@ -195,6 +210,9 @@ impl Stepper<'_> {
 
     /// The end of the wait, as the exception that carries it.
     fn rest(&mut self, py: Python<'_>) -> PyResult<PyErr> {
+        if let Some(deadline) = &self.state.deadline {
+            deadline.get().stop(py)?;
+        }
         if let Some(error) = self.state.cancelled.take() {
             return Ok(error);
         }
@@ -208,10 +226,7 @@ impl Stepper<'_> {
     fn step_current(&mut self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<CallProgress> {
         match std::mem::replace(&mut self.state.current, CurrentAwait::Nothing) {
             CurrentAwait::Nothing => Ok(CallProgress::Nothing),
-            CurrentAwait::Node(call, inner) => {
-                let stepped = step::resume(&call, inner.bind(py), value);
-                Ok(self.stepped(py, call, stepped))
-            }
+            CurrentAwait::Node(call, inner) => self.resume(py, call, inner.bind(py), value),
             CurrentAwait::Arrival(timer) => self.arrived(py, timer).map(|()| CallProgress::Nothing),
         }
     }
@@ -224,36 +239,11 @@ impl Stepper<'_> {
         Ok(())
     }
 
-    fn stepped(
-        &mut self,
-        py: Python<'_>,
-        call: Call,
-        stepped: PyResult<StepOutcome<'_>>,
-    ) -> CallProgress {
-        let answer = match stepped {
-            Ok(StepOutcome::Waits(inner, value)) => {
-                self.state.current = CurrentAwait::Node(call, inner.unbind());
-                return CallProgress::Waits(value.unbind());
-            }
-            Ok(StepOutcome::Done(value)) => call.answer(py, Ok(value)),
-            Err(error) => {
-                if self.state.leaving && is_callers(py, &error) {
-                    self.leave(py, error.clone_ref(py));
-                }
-                call.answer(py, Err(error))
-            }
-        };
-        self.state.leaving = false;
-        let id = call.cx.id;
-        call.finish(py);
-        CallProgress::Done(id, answer)
-    }
-
     /// A call that runs alone needs no separate task.
     fn call_alone(&mut self, py: Python<'_>, call: Call) -> PyResult<CallProgress> {
         match call.kind {
             CallKind::Coroutine if !self.drive.run.get().settings.is_live => {
-                Ok(self.delegate(py, call))
+                self.delegate(py, call)
             }
             CallKind::Inline => self.call_here(py, call),
             _ => self.start(py, vec![call]),
@@ -289,12 +279,6 @@ impl Stepper<'_> {
         }
         let factory = self.event_loop(py)?.call_method0(intern!(py, "get_task_factory"));
         Ok(factory.is_ok_and(|factory| factory.is_none()))
-    }
-
-    /// Steps a node in the caller's own task.
-    fn delegate(&mut self, py: Python<'_>, mut call: Call) -> CallProgress {
-        let stepped = step::begin(py, &mut call);
-        self.stepped(py, call, stepped)
     }
 
     fn spawn(&mut self, py: Python<'_>, mut call: Call) -> PyResult<CallProgress> {
@@ -368,9 +352,7 @@ impl Stepper<'_> {
         let raised = raised_by(error)?;
         match std::mem::replace(&mut self.state.current, CurrentAwait::Nothing) {
             CurrentAwait::Node(call, inner) => {
-                self.state.leaving = true;
-                let stepped = step::throw(&call, inner.bind(py), &raised);
-                match self.stepped(py, call, stepped) {
+                match self.throw(py, call, inner.bind(py), &raised)? {
                     CallProgress::Waits(waits) => return Ok(Some(waits)),
                     CallProgress::Done(id, answer) => {
                         self.drive.run.bind(py).get().with(|state| state.answer(py, id, answer))?;
@@ -393,19 +375,6 @@ impl Stepper<'_> {
         let mailbox = &self.drive.run.get().mailbox;
         mailbox.post(py, |mail| mail.cancel = Some("cancelled".to_owned()));
     }
-}
-
-/// Whether the exception that a node raised is the one its caller leaves with. Any other
-/// exception in a waiting node was raised by the separate task that it waits for.
-fn is_callers(py: Python<'_>, error: &PyErr) -> bool {
-    static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    if !is_cancellation(py, error) {
-        return error.is_instance_of::<PyGeneratorExit>(py);
-    }
-    let task = CURRENT.import(py, "asyncio", "current_task").and_then(Bound::call0);
-    let cancelling = task.and_then(|task| task.call_method0(intern!(py, "cancelling")));
-    // Where no task waits, nobody else can say it.
-    !cancelling.and_then(|count| count.extract::<u64>()).is_ok_and(|count| count == 0)
 }
 
 #[pymethods]
@@ -463,6 +432,9 @@ impl Drive {
         if let CurrentAwait::Node(_, inner) = &current {
             inner.call_method0(py, intern!(py, "close"))?;
         }
+        if let Some(deadline) = self.state()?.deadline.take() {
+            deadline.get().stop(py)?;
+        }
         let handles = self.run.get().with(|state| Ok(std::mem::take(&mut state.handles)))?;
         handles.values().try_for_each(|handle| handle.cancel(py))
     }
@@ -470,6 +442,7 @@ impl Drive {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.run)?;
         let Ok(state) = self.state.try_lock() else { return Ok(()) };
+        visit.call(&state.deadline)?;
         match &state.current {
             CurrentAwait::Node(_, inner) => visit.call(inner),
             CurrentAwait::Nothing | CurrentAwait::Arrival(_) => Ok(()),

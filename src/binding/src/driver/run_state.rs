@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_core::Time;
 use antiphon_core::checkpoint::CallOutcome;
@@ -9,7 +10,7 @@ use antiphon_core::effect::Ending;
 use antiphon_core::graph::Graph;
 use antiphon_core::run::Run as Machine;
 use antiphon_core::task::{Task, TaskId, TaskInput, TaskWork};
-use antiphon_runtime::SystemClock;
+use antiphon_runtime::{Clock, SystemClock};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -114,6 +115,18 @@ impl RunState {
         visited?;
         let slots = self.machine.state().snapshot();
         slots.iter().flatten().try_for_each(|value| visit.call(&value.0))
+    }
+
+    /// The time left until the run's deadline, if it has one.
+    pub(crate) fn remaining(&mut self) -> Option<Duration> {
+        self.now = self.clock.now();
+        self.machine.remaining(self.now)
+    }
+
+    /// The run's deadline is over, and a node ends because of it.
+    pub(crate) fn expire(&mut self) {
+        self.now = self.clock.now();
+        self.machine.keep_time(self.now);
     }
 
     /// How values are stored, if they are.

@@ -86,7 +86,7 @@ pub struct Options {
 /// |---|---|---|---|
 /// | constructors | [`new`](Self::new), [`turn`](Self::turn), [`edit`](Self::edit), [`resume`](Self::resume) | once | nothing happens before the first `step` |
 /// | the loop | [`step`](Self::step), [`settle`](Self::settle) | after each other call that may have changed something ([`is_ready`](Self::is_ready)), and at the instant of `Wait` | never blocks; returns one effect; after `Done` or `Failed` it returns the same again |
-/// | outcomes | [`resolve`](Self::resolve), [`committed`](Self::committed), [`abandon_commits`](Self::abandon_commits), [`answer`](Self::answer), [`cancel`](Self::cancel), [`record_heartbeat`](Self::record_heartbeat) | when something has happened outside | only record what happened; what follows from it is decided in the next `step`. A repeated, late or unknown outcome changes nothing |
+/// | outcomes | [`resolve`](Self::resolve), [`committed`](Self::committed), [`abandon_commits`](Self::abandon_commits), [`answer`](Self::answer), [`cancel`](Self::cancel), [`keep_time`](Self::keep_time), [`record_heartbeat`](Self::record_heartbeat) | when something has happened outside | only record what happened; what follows from it is decided in the next `step`. A repeated, late or unknown outcome changes nothing |
 /// | calls of a task | [`begin_call`](Self::begin_call) then [`end_call`](Self::end_call) or [`abandon_call`](Self::abandon_call); [`begin_subrun`](Self::begin_subrun), [`commit_subrun`](Self::commit_subrun), [`end_subrun`](Self::end_subrun); [`request`](Self::request), [`charge`](Self::charge), [`note`](Self::note) | between the start of a task and its outcome | a call that is known is not made again; a commit that they return goes to the store in the order of these calls, without an acknowledgement |
 /// | readers | [`take_events`](Self::take_events), [`take_notices`](Self::take_notices), [`questions`](Self::questions), [`state`](Self::state) and others | at any time | decide nothing |
 ///
@@ -166,9 +166,12 @@ impl<V: Value> Run<V> {
         }
     }
 
+    /// Fires the timers that are due, as [`step`](Self::step) does first. A driver whose task ends
+    /// because a deadline is over calls it before [`resolve`](Self::resolve).
+    ///
     /// One alarm stands for all timers, so that a step that nothing is due in does not look at any
     /// task.
-    pub(super) fn keep_time(&mut self, now: Time) {
+    pub fn keep_time(&mut self, now: Time) {
         self.queue.log.now = now;
         if self.queue.alarm.is_some_and(|alarm| now >= alarm) {
             self.fire_timers(now);
