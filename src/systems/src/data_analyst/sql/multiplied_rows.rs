@@ -7,7 +7,7 @@
 use super::column_owner::{QuerySource, sources};
 use super::known_names::{KnownReference, KnownTable};
 use super::named_column::{NamedColumn, column_after, column_before};
-use super::query_token::{QueryToken, tokens};
+use super::query_token::{QueryToken, closing, tokens};
 
 /// The functions whose result depends on how often a row counts.
 const AGGREGATES: [&str; 3] = ["sum", "avg", "total"];
@@ -126,21 +126,9 @@ fn same<'q>(
 
 /// What stands between the brackets after a word.
 fn inside<'t, 'q>(tokens: &'t [QueryToken<'q>], place: usize) -> Option<&'t [QueryToken<'q>]> {
-    let rest = tokens
-        .get(place + 2..)
-        .filter(|_| tokens.get(place + 1).is_some_and(|open| open.text == "("))?;
-    let mut depth = 1_usize;
-    for (at, token) in rest.iter().enumerate() {
-        match token.text {
-            "(" => depth += 1,
-            ")" => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return rest.get(..at);
-        }
-    }
-    None
+    let open = place + 1;
+    tokens.get(open).filter(|token| token.text == "(")?;
+    tokens.get(open + 1..closing(tokens, open)?)
 }
 
 /// The only source whose columns an expression reads. Distinct values count once.

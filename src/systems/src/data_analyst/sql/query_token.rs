@@ -89,3 +89,29 @@ pub(super) fn token_length(text: &str, first: char) -> usize {
 pub(super) fn is_word_sign(sign: char) -> bool {
     sign.is_alphanumeric() || sign == '_'
 }
+
+/// The place of the bracket that closes the one at `open`.
+pub(super) fn closing(tokens: &[QueryToken<'_>], open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    (open..tokens.len()).find(|place| {
+        match tokens.get(*place).map(|token| token.text) {
+            Some("(") => depth += 1,
+            Some(")") => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    })
+}
+
+/// The place of the bracket that the one at `close` closes.
+pub(super) fn opening(tokens: &[QueryToken<'_>], close: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    (0..=close).rev().find(|place| {
+        match tokens.get(*place).map(|token| token.text) {
+            Some(")") => depth += 1,
+            Some("(") => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    })
+}

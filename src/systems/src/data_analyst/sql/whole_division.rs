@@ -3,7 +3,7 @@
 
 use serde_json::Value as Json;
 
-use super::query_token::{QueryToken, tokens};
+use super::query_token::{QueryToken, closing, opening, tokens};
 use crate::data_analyst::tabular::TabularResult;
 
 /// The kind of a failure by such a division.
@@ -73,15 +73,7 @@ fn operand_before(tokens: &[QueryToken<'_>], at: usize) -> Option<usize> {
     if token.text != ")" {
         return is_value(token).then_some(last);
     }
-    let mut depth = 0_usize;
-    let open = (0..=last).rev().find(|place| {
-        match tokens.get(*place).map(|token| token.text) {
-            Some(")") => depth += 1,
-            Some("(") => depth -= 1,
-            _ => {}
-        }
-        depth == 0
-    })?;
+    let open = opening(tokens, last)?;
     let name = open.checked_sub(1).and_then(|place| tokens.get(place));
     let is_whole = name.is_some_and(|name| WHOLE.iter().any(|it| name.is_word(it)));
     is_whole.then(|| open - 1)
@@ -97,16 +89,7 @@ fn operand_after(tokens: &[QueryToken<'_>], at: usize) -> Option<usize> {
     if !WHOLE.iter().any(|name| token.is_word(name)) {
         return None;
     }
-    let mut depth = 0_usize;
-    let close = (at + 2..tokens.len()).find(|place| {
-        match tokens.get(*place).map(|token| token.text) {
-            Some("(") => depth += 1,
-            Some(")") => depth -= 1,
-            _ => {}
-        }
-        depth == 0
-    })?;
-    Some(close + 1)
+    closing(tokens, at + 2).map(|close| close + 1)
 }
 
 /// A column or a whole number.
