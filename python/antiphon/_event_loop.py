@@ -127,7 +127,7 @@ def _free_from(start: int) -> int:
     return next(free, max(start, len(_loops)))
 
 
-class AtLevel:
+class LoopScope:
     """Around code on a thread of the engine or of a pool, of a run with the loop of that index."""
 
     __slots__ = ("_before", "_level")
@@ -143,7 +143,7 @@ class AtLevel:
         _here.level = self._before
 
 
-class Blocking(AtLevel):
+class BlockingScope(LoopScope):
     """Around a sync call of antiphon that may wait for async code."""
 
     __slots__ = ("_blocked",)
@@ -225,7 +225,7 @@ def run_blocking(
     """
     future = submit(awaitable, loop)
     try:
-        with Blocking(level_here()):
+        with BlockingScope(level_here()):
             return result_of(future, timeout)
     except TimeoutError:
         # The awaitable itself may raise the same.

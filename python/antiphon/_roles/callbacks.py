@@ -7,7 +7,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Protocol
 
 from antiphon._content import encode_tool_result
-from antiphon._event_loop import AtLevel, level_of_caller, result_of, submit
+from antiphon._event_loop import LoopScope, level_of_caller, result_of, submit
 from antiphon._model.adapters import as_model
 from antiphon._tool.approval import ToolCall, approver, decide_call
 from antiphon._tool.lifespan import resource_of
@@ -53,14 +53,14 @@ class CallerContext:
         self.models: list[str] = []
         """The models of systems that have answered in roles."""
         self.level = level_of_caller()
-        """The index of antiphon's event loop for the question; see `AtLevel`."""
+        """The index of antiphon's event loop for the question; see `LoopScope`."""
         self._loop = loop
         self._variables = copy_context()
 
     def call(self, function: Callable[..., Any], *given: Any, on: Cancellable) -> Any:
         """Calls a sync or async function; cancelling `on` cancels a coroutine."""
         variables = self._variables.copy()
-        with AtLevel(self.level):
+        with LoopScope(self.level):
             return variables.run(_await_reply, variables.run(function, *given), on, self._loop)
 
 
@@ -146,6 +146,6 @@ class ToolCallback:
             resource=None if caller is None else resource_of(self.tool, caller),
             context_summary=about.get("context_summary"),
         )
-        with AtLevel(None if caller is None else caller.level):
+        with LoopScope(None if caller is None else caller.level):
             result = call_tool(self._ungated, arguments, context)
         return encode_tool_result(result, self.tool.name)

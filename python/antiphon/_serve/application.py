@@ -48,18 +48,18 @@ def application(runner: ServedRunner, runs: ActiveRuns, limits: RequestPolicy) -
     from starlette.convertors import PathConvertor, register_url_convertor
     from starlette.routing import Route
 
-    class AnyText(PathConvertor):
+    class ThreadNameConvertor(PathConvertor):
         """The name of a thread, which may have slashes and line feeds."""
 
         regex = r"(?s:.*)"
 
-    register_url_convertor("any_text", AnyText())
+    register_url_convertor("thread_name", ThreadNameConvertor())
     routes = _Routes(runner, runs, limits)
     table: list[tuple[str, Any, str]] = [
         ("/health", routes.health, "GET"),
         ("/runs", routes.run, "POST"),
-        ("/threads/{thread:any_text}/resume", routes.resume, "POST"),
-        ("/threads/{thread:any_text}", routes.state, "GET"),
+        ("/threads/{thread:thread_name}/resume", routes.resume, "POST"),
+        ("/threads/{thread:thread_name}", routes.state, "GET"),
     ]
     made = [
         Route(path, _Endpoint(answer, _route(method, path)), methods=[method])
@@ -71,7 +71,7 @@ def application(runner: ServedRunner, runs: ActiveRuns, limits: RequestPolicy) -
 
 
 def _route(method: str, path: str) -> str:
-    return f"{method} {path.replace(':any_text', '')}"
+    return f"{method} {path.replace(':thread_name', '')}"
 
 
 class _Endpoint:

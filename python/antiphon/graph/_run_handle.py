@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from antiphon._event_loop import Blocking, level_of_caller, on_own_loop
+from antiphon._event_loop import BlockingScope, level_of_caller, on_own_loop
 from antiphon._graph_errors import AnswerError, GraphRecursionError, as_graph_error
 from antiphon._pause import relay_questions
 from antiphon.errors import AntiphonError, BudgetError, RunCancelled
@@ -71,7 +71,7 @@ class RunHandle:
         """Drives it to its end or a pause."""
         self._begin()
         try:
-            with Blocking(level_of_caller()):
+            with BlockingScope(level_of_caller()):
                 self._run.drain()
                 while self.asks_above():
                     self._run.drain()
@@ -99,7 +99,7 @@ class RunHandle:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._is_left():
-            with Blocking(level_of_caller()):
+            with BlockingScope(level_of_caller()):
                 self._run.drain()
         self._settle(error)
 
@@ -111,7 +111,7 @@ class RunHandle:
             return
         # This thread may be that of a loop, where async code of the run cannot run while it waits.
         while True:
-            with Blocking(level):
+            with BlockingScope(level):
                 chunk = next(self._run, _END)
             if chunk is _END:
                 return

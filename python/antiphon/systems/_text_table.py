@@ -110,24 +110,24 @@ def _delimiter(header: str) -> str:
     return max(_DELIMITERS, key=bare.count)
 
 
-class _Numbers(NamedTuple):
+class _NumberColumn(NamedTuple):
     """The cells of a column of numbers that are there, and the styles in which they are."""
 
     cells: Sequence[str] = ()
     styles: Sequence[NumberStyle] = ()
 
 
-def _numbers(cells: Iterable[str]) -> _Numbers:
+def _numbers(cells: Iterable[str]) -> _NumberColumn:
     """The numbers of a column; none if it has other cells, or if they are codes."""
     present = [cell for cell in map(str.strip, cells) if cell.lower() not in _NO_NUMBERS]
     styles = styles_of(present)
-    return _Numbers(present, styles) if styles and not is_code(present) else _Numbers()
+    return _NumberColumn(present, styles) if styles and not is_code(present) else _NumberColumn()
 
 
 def _warn_of_guesses(
     file: Path,
     names: Sequence[str],
-    columns: Iterable[_Numbers],
+    columns: Iterable[_NumberColumn],
     style: NumberStyle,
     delimiter: str,
 ) -> None:
@@ -150,7 +150,7 @@ def _warn_of_guesses(
             )
 
 
-def _column(cells: list[str], numbers: _Numbers, style: NumberStyle) -> list[Any]:
+def _column(cells: list[str], numbers: _NumberColumn, style: NumberStyle) -> list[Any]:
     """The cells as numbers, dates or times, if all that are there are such; else as texts."""
     if not numbers.styles:
         present = [cell for cell in map(str.strip, cells) if cell.lower() not in _MISSING]

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from antiphon._antiphon import CancellationToken
-from antiphon._event_loop import AtLevel, Blocking, level_of_caller
+from antiphon._event_loop import BlockingScope, LoopScope, level_of_caller
 from antiphon.errors import StateError
 from antiphon.event import Event
 
@@ -84,7 +84,7 @@ class SystemStream(_StreamedQuestion[_R], Generic[_R]):
         if self._over:
             raise StopIteration
         try:
-            with Blocking(level_of_caller()):
+            with BlockingScope(level_of_caller()):
                 item = self._inbox.get()
         except BaseException:  # Ctrl-C
             self.close()
@@ -114,7 +114,7 @@ def _work(
     level: int,
 ) -> None:
     try:
-        with AtLevel(level):
+        with LoopScope(level):
             inbox.put(ask(inbox.put, token))
     except BaseException as error:  # noqa: BLE001 - raised where the stream is read
         inbox.put(error)
