@@ -39,6 +39,16 @@ def modules() -> list[str]:
     return [".".join(part for part in names if part != "__init__") for names in parts]
 
 
+@pytest.fixture(autouse=True)
+def no_model_can_be_downloaded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """An example that needs a model of this machine fails, also where one was downloaded before."""
+    monkeypatch.setenv("ANTIPHON_CACHE", str(tmp_path_factory.mktemp("models")))
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_examples_of_a_page_run(
     page: Path, tmp_path: Path, request: pytest.FixtureRequest

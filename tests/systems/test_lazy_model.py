@@ -12,7 +12,7 @@ import pytest
 
 from antiphon.errors import ModelTransportError, ValidationError
 from antiphon.sandbox import Sandbox
-from antiphon.systems import DataAnalyst, ReviewLoop
+from antiphon.systems import Computation, DataAnalyst, DeepResearch, ReviewLoop
 from antiphon.tools import http_api
 
 
@@ -82,3 +82,69 @@ def test_roles_of_each_part_and_of_a_choice_have_work(broken: str) -> None:
         DataAnalyst(
             broken, frames=frames, sandbox=box, planner=lambda _: {"agents": ["sql"]}, **ROLES
         ).run("How many orders?")
+
+
+REVIEWERS: dict[str, Any] = {
+    "planner": lambda _: {"research_steps": [], "expert_steps": ["count"]},
+    "critic": lambda _: {"decision": "approve"},
+    "researcher": lambda _: {"result": "nothing"},
+    "expert": lambda _: {"expert_answer": "3", "reasoning_trace": "counted"},
+}
+
+
+def test_no_model_is_started_for_a_finalizer_that_is_not_asked(broken: str) -> None:
+    assert ReviewLoop(broken, **REVIEWERS).run("How many?").answer == "3"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"answer_format": "short"},
+        {"finalizer_on_failure": "model"},
+        {"prompts": {"finalizer.large": "Shorten the answer."}},
+    ],
+)
+def test_a_model_is_started_for_a_finalizer_that_may_be_asked(
+    broken: str, options: dict[str, Any]
+) -> None:
+    with pytest.raises(ModelTransportError):
+        ReviewLoop(broken, **REVIEWERS, **options).run("How many?")
+
+
+def test_no_model_is_started_to_word_what_is_not_summarised(broken: str) -> None:
+    code = {"reasoning": "", "python": "result = len(rows)", "explain": ""}
+    with Sandbox() as box:
+        options: dict[str, Any] = {"planner": lambda _: code, "sandbox": box}
+        result = Computation(broken, summarise=False, **options).run("How many?", {"rows": [1, 2]})
+        assert (result.outcome, result.value) == ("answered", 2)
+        with pytest.raises(ModelTransportError):
+            Computation(broken, **options).run("How many?", {"rows": [1, 2]})
+
+
+RESEARCHERS = ["coordinator", "planner", "researcher", "reflector", "synthesiser", "responder"]
+GREETING = {"response": "Hello!"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "also"),
+    [
+        ({"citation": {"verifies": False, "extracts_with_model": False}}, ["background"]),
+        (
+            {
+                "background_investigation": False,
+                "citation": {"revises": False, "asks_about_numbers": False},
+            },
+            ["passage_extractor", "verifier", "quick_verifier"],
+        ),
+    ],
+)
+def test_no_model_is_started_for_stages_that_are_off(
+    broken: str, settings: dict[str, Any], also: list[str]
+) -> None:
+    roles: dict[str, Any] = dict.fromkeys([*RESEARCHERS, "reporter", *also], lambda _: GREETING)
+    result = DeepResearch(broken, **roles, **settings).run("Hello", query_mode="simple")
+    assert result.answer == "Hello!"
+    for name in also:
+        fewer = {role: given for role, given in roles.items() if role != name}
+        with pytest.raises(ModelTransportError):
+            DeepResearch(broken, **fewer, **settings).run("Hello", query_mode="simple")

@@ -106,7 +106,7 @@ class System(Batches[_R], SystemThreads, SystemBase, Generic[_R]):
             }
             return NativeSystem(self.name, settings, {"roles": resolved, "prompts": texts, **own})
 
-        needed = self._working_roles(settings)
+        needed = self._working_roles(settings, texts)
         has_none = [known.get(name, {}).keys().isdisjoint({"act", "model"}) for name in needed]
         self._lazy = LazyNativeSystem(build, model, is_needed=any(has_none))
 
@@ -361,9 +361,11 @@ class System(Batches[_R], SystemThreads, SystemBase, Generic[_R]):
     def _label(self) -> str:
         return self.name.replace("_", " ")
 
-    def _working_roles(self, settings: Mapping[str, Any]) -> Iterable[str]:
-        """The roles that have work with these settings and the tools of the system."""
-        del settings
+    def _working_roles(
+        self, settings: Mapping[str, Any], prompts: Mapping[str, str]
+    ) -> Iterable[str]:
+        """The roles that have work with these settings, replaced prompts and the system's tools."""
+        del settings, prompts
         return self._roles
 
     def _part(self, name: str, settings: Mapping[str, Any]) -> RoleSpec:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack, cast
 
 from antiphon._event_loop import run_blocking
 from antiphon._roles import RoleSpec, ask_all, check_questions
 from antiphon._text import first_of
 from antiphon._watch.watcher import watching
-from antiphon.errors import InternalError, ValidationError
+from antiphon.errors import ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox.engines import runner_of
 from antiphon.systems._inputs import plain_fact
@@ -162,8 +162,6 @@ class Computation(System[ComputationResult]):
             )
         self._runner = runner_of(self._sandbox)
         settings.setdefault("packages", list(self._sandbox.packages))
-        if settings.get("summarise") is False and summariser is None:
-            summariser = _unused
         super().__init__(
             model,
             roles={"planner": planner, "summariser": summariser},
@@ -340,6 +338,12 @@ class Computation(System[ComputationResult]):
         with watching(watch) as show:
             return await ask_all(ask, asked, data, concurrency=concurrency, label=self._label)
 
+    def _working_roles(
+        self, settings: Mapping[str, Any], prompts: Mapping[str, str]
+    ) -> Iterable[str]:
+        del prompts
+        return ["planner", "summariser"] if settings.get("summarise", True) else ["planner"]
+
     def _parts(
         self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]
     ) -> dict[str, Any]:
@@ -389,11 +393,6 @@ def _own_sandbox() -> Sandbox:
 
     packages = [name for name in ("numpy", "pandas", "pyarrow") if find_spec(name)]
     return Sandbox(packages=packages)
-
-
-def _unused(brief: dict[str, Any]) -> NoReturn:
-    """Stands for the summariser where nothing is summarised, so that no model has to."""
-    raise InternalError(f"nothing is to be summarised: {brief}", code="host_incomplete")
 
 
 def _inputs_of_each(inputs: _Inputs, count: int) -> list[Mapping[str, Any] | None]:

@@ -341,7 +341,10 @@ class DataAnalyst(System[OrchestratorResponse]):
             found["sandbox"] = runner_of(self._sandbox).engine
         return found
 
-    def _working_roles(self, settings: Mapping[str, Any]) -> Iterable[str]:
+    def _working_roles(
+        self, settings: Mapping[str, Any], prompts: Mapping[str, str]
+    ) -> Iterable[str]:
+        del prompts
         names = [tool.name for tool in self._tools.get(self.name, ())]
         agents = {
             ("sql_writer", "sql_reviewer", "sql_answerer"): "sql_query",

@@ -69,6 +69,19 @@ _REPLIES: Mapping[str, tuple[str, ...]] = {
     "reviser": ("sentence",),
 }
 _SPEAKING = {"synthesiser", "responder"}
+_REVISING = ("claim_splitter", "entailment_judge", "reviser")
+_CITATION_ROLES: dict[str, tuple[bool, tuple[str, ...]]] = {
+    "extracts_with_model": (True, ("passage_extractor",)),
+    "verifies": (
+        True,
+        ("verifier", "quick_verifier", "citation_arbiter", "number_checker", *_REVISING),
+    ),
+    "corrects": (True, ("citation_arbiter",)),
+    "asks_arbiter": (False, ("citation_arbiter",)),
+    "asks_about_numbers": (True, ("number_checker",)),
+    "revises": (True, _REVISING),
+}
+"""By setting of `citation`: whether a depth may have it on, and the roles without work if not."""
 
 
 class DeepResearchSettings(TypedDict, total=False):
@@ -103,16 +116,6 @@ class DeepResearchSettings(TypedDict, total=False):
     temperature: float | None
     max_reasks: int
     output: Any
-
-
-def _arbiter(given: Any, citation: object) -> Any:
-    """The arbiter; a caller whose roles are all functions needs none that is never asked."""
-    is_asked = isinstance(citation, Mapping) and citation.get("asks_arbiter")
-    return _keep if given is None and not is_asked else given
-
-
-def _keep(_: dict[str, Any]) -> dict[str, Any]:
-    return {"reasoning": "", "action": "keep", "number": None}
 
 
 class DeepResearch(System[DeepResearchResult]):
@@ -228,7 +231,7 @@ class DeepResearch(System[DeepResearchResult]):
             "reporter": reporter,
             "verifier": verifier,
             "quick_verifier": quick_verifier,
-            "citation_arbiter": _arbiter(citation_arbiter, settings.get("citation")),
+            "citation_arbiter": citation_arbiter,
             "number_checker": number_checker,
             "claim_splitter": claim_splitter,
             "entailment_judge": entailment_judge,
@@ -438,6 +441,18 @@ class DeepResearch(System[DeepResearchResult]):
         if name != "reporter" or self._output is None:
             return spec
         return replace(spec, replies=tuple(self._output.fields))
+
+    def _working_roles(
+        self, settings: Mapping[str, Any], prompts: Mapping[str, str]
+    ) -> Iterable[str]:
+        del prompts
+        idle = set() if settings.get("background_investigation", True) else {"background"}
+        given = settings.get("citation")
+        citation = given if isinstance(given, Mapping) else {}
+        for setting, (is_usual, roles) in _CITATION_ROLES.items():
+            if not citation.get(setting, is_usual):
+                idle.update(roles)
+        return [name for name in self._roles if name not in idle]
 
     def _result_of(self, native: dict[str, Any], put: dict[str, Any]) -> DeepResearchResult:
         value = native["structured_output"]

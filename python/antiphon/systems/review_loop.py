@@ -253,6 +253,16 @@ class ReviewLoop(System[ReviewLoopResult]):
         minimal = settings.get("critic_context") == "minimal"
         return replace(ROLE_SPECS[name], view=partial(brief_view, name, minimal=minimal))
 
+    def _working_roles(
+        self, settings: Mapping[str, Any], prompts: Mapping[str, str]
+    ) -> Iterable[str]:
+        words_answers = (
+            settings.get("answer_format", "plain") != "plain"
+            or settings.get("finalizer_on_failure") == "model"
+            or any(name.split(".")[0] == "finalizer" for name in prompts)
+        )
+        return [name for name in self._roles if words_answers or name != "finalizer"]
+
     def _parts(
         self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]
     ) -> dict[str, Any]:
