@@ -167,6 +167,15 @@ def test_a_planted_fault_is_found(
     assert any(one.startswith(f"{path}:{line}: ") and words in one for one in found), found
 
 
+def test_a_component_that_outgrows_its_limit_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "src/binding/src/a.rs"
+    file.parent.mkdir(parents=True)
+    file.write_text("\n" * 18_501)
+    assert [found.rule for found in test_sizes.long_components(tmp_path)] == [
+        "18501 lines in all, limit 18500"
+    ]
+
+
 def test_what_the_rules_allow_is_not_reported(tmp_path: Path) -> None:
     module = tmp_path / "python/antiphon/a.py"
     module.parent.mkdir(parents=True)
