@@ -458,6 +458,24 @@ class TestResuming:
         assert code_of(raised) == "checkpoint_misfit"
         assert greeters(saver).resume("t", "Ada").answer == "hello Ada"
 
+    def test_an_agent_that_is_gone_can_be_passed_over(self, saver: Saver) -> None:
+        greeters(saver).run("q", thread="t")
+        other = Orchestrator([Count(), Echo()], checkpointer=saver)
+        with pytest.raises(StateError, match="greet"):
+            other.run("again", thread="t")
+        other.update("t", {}, as_agent="echo")
+        assert other.run("again", thread="t").answer == "again!"
+
+    def test_a_team_that_has_lost_an_agent_and_its_keys_may(self, saver: Saver) -> None:
+        Orchestrator([Count(), Echo()], checkpointer=saver).run("q", thread="t")
+        smaller = Orchestrator([Echo()], checkpointer=saver)
+        assert smaller.run("again", thread="t").answer == "again!"
+        assert len(smaller.history("t")) == 5
+        renamed = Orchestrator([Echo()], name="another", checkpointer=saver)
+        with pytest.raises(StateError, match="another") as raised:
+            renamed.run("again", thread="t")
+        assert code_of(raised) == "checkpoint_misfit"
+
     def test_a_team_with_one_more_agent_may(self, saver: Saver) -> None:
         greeters(saver).run("q", thread="t")
         longer = Orchestrator([Count(), Greet(), Note()], checkpointer=saver)

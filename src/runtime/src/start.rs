@@ -142,9 +142,10 @@ impl<V: Value> RunCommitter<V> {
     /// step only when [`RunCommitter::is_blocked`] is over.
     ///
     /// # Errors
-    /// `thread_empty` if there is nothing to resume, `question_unknown` or `answer_invalid` if
-    /// an answer fits no open question, and why an answer cannot be stored. The thread is as
-    /// it was, and still held.
+    /// `thread_empty` if there is nothing to resume, `checkpoint_misfit` if the graph has lost a
+    /// node with work that is still open, `question_unknown` or `answer_invalid` if an answer
+    /// fits no open question, and why an answer cannot be stored. The thread is as it was, and
+    /// still held.
     pub fn start(
         &mut self,
         (mode, contents): (StartMode<V>, Option<ThreadContents<V>>),
@@ -166,6 +167,7 @@ impl<V: Value> RunCommitter<V> {
             }
             (StartMode::Turn(input), None) => (0, Run::new(Arc::clone(graph), input, options, now)),
             (StartMode::Turn(input), Some(held)) => {
+                held.recovered.lost.clone().map_or(Ok(()), Err)?;
                 let root = root(held);
                 (root.step + 1, Run::turn(Arc::clone(graph), root, input, options, now))
             }
@@ -186,6 +188,7 @@ impl<V: Value> RunCommitter<V> {
         now: Time,
     ) -> Result<StartedRun<V>, Fault> {
         let ThreadContents { mut recovered, origin: stored } = held;
+        recovered.lost.take().map_or(Ok(()), Err)?;
         if let Some(RunOrigin { seed, key_salt, .. }) = stored {
             (options.seed, options.key_salt) = (seed, key_salt);
         }

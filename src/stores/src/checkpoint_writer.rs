@@ -12,7 +12,7 @@ use antiphon_core::{Fault, FaultCode, Seed, Time};
 use antiphon_runtime::store::{EntryKind, StoreFuture};
 use futures_util::FutureExt;
 
-use crate::codec::{Codec, ValueCodec};
+use crate::codec::{Codec, DecodedCommit, MissingParts, ValueCodec};
 use crate::exit_buffer::{BufferedEntry, ExitBuffer};
 use crate::lease::{self, TERM};
 use crate::owner;
@@ -411,12 +411,29 @@ impl<V: Value> LoadedThread<V> {
     ) -> Result<(), Fault> {
         match record.kind {
             EntryKind::Run => self.header = Some(RunHeader::decode(&record.body)?),
-            EntryKind::Snapshot => self.memory = codec.decode_memory(&record.body)?,
+            EntryKind::Snapshot => {
+                let (memory, missing) = codec.decode_memory(&record.body)?;
+                self.refuse_other(missing, graph)?;
+                self.memory = memory;
+            }
             EntryKind::Step | EntryKind::Part | EntryKind::End => {
-                self.memory.fold(graph, codec.decode(&record.body)?)?;
+                let DecodedCommit { commit, missing } = codec.decode_present(&record.body)?;
+                if let Some(commit) = commit {
+                    self.memory.fold(graph, commit)?;
+                }
+                if let Some(fault) = &missing.work {
+                    self.memory.lost.get_or_insert_with(|| fault.clone());
+                }
+                self.refuse_other(missing, graph)?;
             }
         }
         Ok(())
+    }
+
+    /// A graph may have lost parts, but only of its own runs.
+    fn refuse_other(&self, missing: MissingParts, graph: &Graph<V>) -> Result<(), Fault> {
+        let header = self.header.as_ref();
+        header.map_or(Ok(()), |header| header.refuse_other(missing, graph.name()))
     }
 }
 

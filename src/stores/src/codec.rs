@@ -2,7 +2,8 @@
 //!
 //! The format is `MessagePack`, and data only: decoding builds values of the types named here
 //! and imports or calls nothing. Nodes and channels are stored by name, so that a graph may gain
-//! some; a name that the graph no longer has is refused.
+//! and lose some: values of a channel that is gone are left out, and what was stored about work of
+//! a node that is gone is refused where that work is still open.
 
 use antiphon_core::checkpoint::{
     Callee, Commit, CommitChange, GraphSnapshot, PendingWork, RecoveredRun,
@@ -28,6 +29,7 @@ pub use value::{JsonCodec, ValueCodec};
 pub use writer::{ByteWriter, OpenBlock};
 
 use names::GraphNames;
+pub use names::MissingParts;
 
 /// The formats that can be decoded. A commit is encoded in the first format that has its change,
 /// so that an older antiphon can read files without newer changes.
@@ -75,21 +77,42 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
         Ok(out.into_bytes())
     }
 
-    /// Decodes a commit. Its id is 0, because it was acknowledged when it was stored.
+    /// Decodes a commit of which the graph has all parts. Its id is 0, because it was acknowledged
+    /// when it was stored.
     ///
     /// # Errors
     /// `checkpoint_corrupt` if the bytes are not a commit, `checkpoint_misfit` if the commit is
     /// of another graph.
     pub fn decode(&self, bytes: &[u8]) -> Result<Commit<V>, Fault> {
+        let DecodedCommit { commit, missing: MissingParts { channel, work } } =
+            self.decode_present(bytes)?;
+        match (commit, channel.or(work)) {
+            (Some(commit), None) => Ok(commit),
+            (_, fault) => Err(fault.unwrap_or_else(|| corrupt("a commit without a change"))),
+        }
+    }
+
+    /// Decodes what the graph still has of a commit.
+    ///
+    /// # Errors
+    /// `checkpoint_corrupt` if the bytes are not a commit.
+    pub fn decode_present(&self, bytes: &[u8]) -> Result<DecodedCommit<V>, Fault> {
         let mut from = ByteReader::new(bytes);
         from.expect_array(5)?;
         from.expect_version()?;
-        let within = from.levels(self.graph)?;
+        let within = match from.levels(self.graph) {
+            Err(fault) if fault.code == FaultCode::CheckpointMisfit => {
+                let missing = MissingParts { work: Some(fault), channel: None };
+                return Ok(DecodedCommit { commit: None, missing });
+            }
+            levels => levels?,
+        };
         let names = GraphNames::within(self.graph, &within)?;
         let (spent, events) = (from.spent()?, from.number()?);
         let change = from.change(self.values, &names)?;
         from.expect_end()?;
-        Ok(Commit { id: 0, within, spent, events, change })
+        let commit = change.map(|change| Commit { id: 0, within, spent, events, change });
+        Ok(DecodedCommit { commit, missing: names.into_missing() })
     }
 
     /// Encodes a snapshot: the state of a run's own graph between two supersteps.
@@ -109,11 +132,11 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
         Ok(out.into_bytes())
     }
 
-    /// Decodes a snapshot.
+    /// Decodes what the graph still has of a snapshot.
     ///
     /// # Errors
-    /// As [`Codec::decode`].
-    pub fn decode_memory(&self, bytes: &[u8]) -> Result<RecoveredRun<V>, Fault> {
+    /// As [`Codec::decode_present`].
+    pub fn decode_memory(&self, bytes: &[u8]) -> Result<(RecoveredRun<V>, MissingParts), Fault> {
         let names = GraphNames::of(self.graph);
         let mut from = ByteReader::new(bytes);
         from.expect_array(6)?;
@@ -123,8 +146,19 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
         let pending_work = from.pending_work(self.values, &names)?;
         from.expect_end()?;
         let root = GraphSnapshot { state, step, pending_work, ..GraphSnapshot::new(self.graph) };
-        Ok(RecoveredRun { spent, events, ..RecoveredRun::at(root) })
+        let missing = names.into_missing();
+        let lost = missing.work.clone();
+        Ok((RecoveredRun { spent, events, lost, ..RecoveredRun::at(root) }, missing))
     }
+}
+
+/// A commit as far as the graph has its parts.
+#[derive(Clone, Debug)]
+pub struct DecodedCommit<V> {
+    /// None if it is about work of a node that is gone.
+    pub commit: Option<Commit<V>>,
+    /// What the graph lacks of it.
+    pub missing: MissingParts,
 }
 
 /// The first format that has the change.

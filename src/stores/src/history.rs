@@ -18,7 +18,7 @@ use antiphon_core::value::Value;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::EntryKind;
 
-use crate::codec::{Codec, ValueCodec};
+use crate::codec::{Codec, DecodedCommit, MissingParts, ValueCodec};
 use crate::run_header::RunHeader;
 use crate::sealed_store::{OpenedEntry, SealedStore};
 
@@ -210,6 +210,8 @@ enum EntryBody<V> {
     Header(RunHeader),
     Snapshot(Box<RecoveredRun<V>>),
     Commit(Box<Commit<V>>),
+    /// A commit about work of a node that the graph no longer has.
+    Gone,
 }
 
 fn mark_views<V>(steps: &mut [HistoryEntry<V>]) {
@@ -219,7 +221,7 @@ fn mark_views<V>(steps: &mut [HistoryEntry<V>]) {
         step.begins_view = match &step.body {
             EntryBody::Snapshot(_) => !is_repeated,
             EntryBody::Commit(commit) => checkpoint_source(commit).is_some(),
-            EntryBody::Header(_) => false,
+            EntryBody::Header(_) | EntryBody::Gone => false,
         };
         if step.begins_view || matches!(step.body, EntryBody::Snapshot(_)) {
             last = Some((step.seq, step.step));
@@ -244,7 +246,11 @@ fn decode<V: Value, C: ValueCodec<V>>(
     let mut run: Option<RunHeader> = None;
     let step = |record: OpenedEntry| {
         let OpenedEntry { seq, parent, kind, step, at, body } = record;
-        let body = decode_body(codec, kind, &body).map_err(|fault| match &run {
+        let body = decode_body(codec, kind, &body).and_then(|(body, missing)| match &run {
+            Some(header) => header.refuse_other(missing, codec.graph_name()).map(|()| body),
+            None => Ok(body),
+        });
+        let body = body.map_err(|fault| match &run {
             Some(header) => header.name_graph(fault, codec.graph_name()),
             None => fault,
         })?;
@@ -260,12 +266,16 @@ fn decode_body<V: Value, C: ValueCodec<V>>(
     codec: &Codec<'_, V, C>,
     kind: EntryKind,
     body: &[u8],
-) -> Result<EntryBody<V>, Fault> {
+) -> Result<(EntryBody<V>, MissingParts), Fault> {
     Ok(match kind {
-        EntryKind::Run => EntryBody::Header(RunHeader::decode(body)?),
-        EntryKind::Snapshot => EntryBody::Snapshot(Box::new(codec.decode_memory(body)?)),
+        EntryKind::Run => (EntryBody::Header(RunHeader::decode(body)?), MissingParts::default()),
+        EntryKind::Snapshot => {
+            let (memory, missing) = codec.decode_memory(body)?;
+            (EntryBody::Snapshot(Box::new(memory)), missing)
+        }
         EntryKind::Step | EntryKind::Part | EntryKind::End => {
-            EntryBody::Commit(Box::new(codec.decode(body)?))
+            let DecodedCommit { commit, missing } = codec.decode_present(body)?;
+            (commit.map_or(EntryBody::Gone, |commit| EntryBody::Commit(Box::new(commit))), missing)
         }
     })
 }
@@ -352,6 +362,7 @@ impl<V: Value> EntryFold<V> {
                 self.last.seq = step.seq;
             }
             EntryBody::Commit(commit) => self.add_commit(graph, step, commit)?,
+            EntryBody::Gone => {}
         }
         Ok(())
     }

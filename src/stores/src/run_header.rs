@@ -3,7 +3,7 @@
 use antiphon_core::checkpoint::key_salt;
 use antiphon_core::{Fault, FaultCode, Seed};
 
-use crate::codec::{ByteReader, ByteWriter};
+use crate::codec::{ByteReader, ByteWriter, MissingParts};
 
 /// Identifies a run, so that another process can resume it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,16 @@ impl RunHeader {
     #[must_use]
     pub fn copied(self, run_id: &str) -> Self {
         Self { run_id: run_id.to_owned(), key_salt: key_salt(run_id), ..self }
+    }
+
+    /// Refuses to read the run's entries as those of the graph `reader` if that is another graph
+    /// and lacks a part of them.
+    ///
+    /// # Errors
+    /// `checkpoint_misfit`.
+    pub(crate) fn refuse_other(&self, missing: MissingParts, reader: &str) -> Result<(), Fault> {
+        let fault = missing.work.or(missing.channel).filter(|_| self.graph != reader);
+        fault.map_or(Ok(()), Err)
     }
 
     /// A fault of reading the run's entries as those of the graph `reader`. Where that lacks a

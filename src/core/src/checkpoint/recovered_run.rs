@@ -32,6 +32,8 @@ pub struct RecoveredRun<V> {
     pub events: u64,
     /// How it ended, if it has.
     pub ended: Option<Result<Ending, Fault>>,
+    /// Why its open superstep cannot be continued: the graph lacks a part of it.
+    pub lost: Option<Fault>,
 }
 
 /// A nested graph at work.
@@ -86,6 +88,7 @@ impl<V: Value> RecoveredRun<V> {
             spent: BudgetUsage::ZERO,
             events: 0,
             ended: None,
+            lost: None,
         }
     }
 
@@ -291,7 +294,10 @@ impl<V: Value> RecoveredRun<V> {
         };
         self.tasks.retain(|_, snapshot| !works_for(&snapshot.within));
         self.nested.retain(|key, nested| Some(*key) == scope || !works_for(&nested.within));
-        let Some(scope) = scope else { return self.root.apply(graph, delta) };
+        let Some(scope) = scope else {
+            self.lost = None;
+            return self.root.apply(graph, delta);
+        };
         let (inner, around) = graphs(graph, within)?;
         let fresh = || {
             let mut graph_snapshot = GraphSnapshot::new(inner);

@@ -32,9 +32,11 @@ impl ThreadAdmin {
             let page = self.list(&filter, after.as_deref(), PAGE).await?;
             for listed in page.threads {
                 let way = self.sealed_store.way_to(&listed.thread, None).await?;
-                if !read(graph, values, &way)
-                    .is_err_and(|fault| fault.code == FaultCode::CheckpointMisfit)
-                {
+                let is_misfit = match read(graph, values, &way) {
+                    Ok(loaded) => loaded.is_some_and(|loaded| loaded.memory.lost.is_some()),
+                    Err(fault) => fault.code == FaultCode::CheckpointMisfit,
+                };
+                if !is_misfit {
                     found.push(listed.thread);
                 }
             }

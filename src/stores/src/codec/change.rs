@@ -213,22 +213,39 @@ impl ByteWriter {
 }
 
 impl ByteReader<'_> {
+    /// A change; none if it is about a task whose node is missing.
     pub(super) fn change<V>(
         &mut self,
         values: &impl ValueCodec<V>,
         names: &GraphNames<'_, V>,
-    ) -> Result<CommitChange<V>, Fault> {
+    ) -> Result<Option<CommitChange<V>>, Fault> {
         self.expect_array(2)?;
-        Ok(match self.number()? {
-            0 => CommitChange::Step(self.delta(values, names)?),
+        match self.number()? {
+            0 => Ok(Some(CommitChange::Step(self.delta(values, names)?))),
+            4 => Ok(Some(CommitChange::Ended(self.ending()?))),
+            kind => {
+                self.expect_array(4)?;
+                let (key, slot, node) = (self.number()?, self.small()?, self.node(names)?);
+                let Some(node) = node else { return self.raw().map(|_| None) };
+                self.task_change(values, names, (kind, TaskKey { key, slot, node })).map(Some)
+            }
+        }
+    }
+
+    /// A change of this kind about a task.
+    fn task_change<V>(
+        &mut self,
+        values: &impl ValueCodec<V>,
+        names: &GraphNames<'_, V>,
+        (kind, task): (u64, TaskKey),
+    ) -> Result<CommitChange<V>, Fault> {
+        Ok(match kind {
             1 => {
-                let task = self.task(names)?;
                 self.expect_array(2)?;
-                let writes = self.list(|from| Ok(from.write(values, names)?.0))?.into();
+                let writes = self.present(|from| Ok(from.write(values, names)?.0))?.into();
                 CommitChange::Finished(task, Update { writes, route: self.route(values, names)? })
             }
             2 => {
-                let task = self.task(names)?;
                 self.expect_array(3)?;
                 let id = self.text()?.to_owned();
                 let path = self.list(|from| Ok(from.text()?.to_owned()))?;
@@ -237,15 +254,12 @@ impl ByteReader<'_> {
                     Box::new(Question { id, path, value: values.read(self)? }),
                 )
             }
-            3 => CommitChange::Answered(self.task(names)?, values.read(self)?),
-            4 => CommitChange::Ended(self.ending()?),
+            3 => CommitChange::Answered(task, values.read(self)?),
             5 => {
-                let task = self.task(names)?;
                 let (attempt, record) = self.call(values)?;
                 CommitChange::Called(task, attempt, Box::new(record))
             }
             6 => {
-                let task = self.task(names)?;
                 self.expect_array(5)?;
                 let (attempt, index) = (self.small()?, self.small()?);
                 let (repeatable, ended) = (self.flag()?, self.flag()?);
@@ -256,11 +270,6 @@ impl ByteReader<'_> {
             }
             _ => return Err(corrupt("an unknown kind of change")),
         })
-    }
-
-    fn task<V>(&mut self, names: &GraphNames<'_, V>) -> Result<TaskKey, Fault> {
-        self.expect_array(4)?;
-        Ok(TaskKey { key: self.number()?, slot: self.small()?, node: self.node(names)? })
     }
 
     fn delta<V>(
@@ -275,14 +284,20 @@ impl ByteReader<'_> {
             merges: self
                 .list(|from| {
                     from.expect_array(2)?;
-                    let reduced = from.list(|from| {
+                    let reduced = from.present(|from| {
                         from.expect_array(2)?;
-                        Ok((names.channel_named(from.text()?)?, values.read(from)?))
+                        let Some(channel) = names.channel_named(from.text()?) else {
+                            return from.raw().map(|_| None);
+                        };
+                        Ok(Some((channel, values.read(from)?)))
                     })?;
                     let mut former = Vec::new();
-                    let writes = from.list(|from| {
+                    let writes = from.present(|from| {
                         let (write, stored) = from.write(values, names)?;
-                        former.extend(reducer::former(names.graph(), write.channel, stored));
+                        let channel = write.as_ref().map(|write| write.channel);
+                        former.extend(channel.and_then(|channel| {
+                            reducer::former(names.graph(), channel, stored)
+                        }));
                         Ok(write)
                     })?;
                     Ok(MergedWrites { reduced, writes: writes.into(), former })
@@ -292,16 +307,21 @@ impl ByteReader<'_> {
         })
     }
 
-    /// A write, and the reducer that has merged it, if that is named.
+    /// A write, unless its channel is missing, and the reducer that has merged it, if that is
+    /// named.
     fn write<V>(
         &mut self,
         values: &impl ValueCodec<V>,
         names: &GraphNames<'_, V>,
-    ) -> Result<(Write<V>, Option<Reducer>), Fault> {
+    ) -> Result<(Option<Write<V>>, Option<Reducer>), Fault> {
         let length = self.array()?;
-        let channel = names.channel_named(self.text()?)?;
+        let channel = names.channel_named(self.text()?);
         let kind = self.number()?;
         let reducer = self.reducer(kind, length)?;
+        let Some(channel) = channel else {
+            self.raw()?;
+            return Ok((None, reducer));
+        };
         let op = match kind {
             REPLACE => WriteOp::Replace(values.read(self)?),
             RESET => {
@@ -310,7 +330,7 @@ impl ByteReader<'_> {
             }
             _ => WriteOp::Merge(values.read(self)?),
         };
-        Ok((Write { channel, op }, reducer))
+        Ok((Some(Write { channel, op }), reducer))
     }
 
     fn route<V>(
@@ -320,15 +340,15 @@ impl ByteReader<'_> {
     ) -> Result<Route<V>, Fault> {
         self.expect_array(2)?;
         let tag = self.number()?;
-        let choices = self.list(|from| {
+        let choices = self.present(|from| {
             from.expect_array(2)?;
             Ok(match from.number()? {
-                0 => Destination::Node(from.node(names)?),
-                1 => Destination::Name(from.text()?.into()),
-                2 => Destination::Send(from.send(values, names)?),
+                0 => from.node(names)?.map(Destination::Node),
+                1 => Some(Destination::Name(from.text()?.into())),
+                2 => from.send(values, names)?.map(Destination::Send),
                 3 => {
                     from.optional(|_| Err::<(), _>(corrupt("an end with a value")))?;
-                    Destination::End
+                    Some(Destination::End)
                 }
                 _ => return Err(corrupt("an unknown kind of choice")),
             })

@@ -1,5 +1,7 @@
 //! Nodes and channels by name.
 
+use std::cell::RefCell;
+
 use antiphon_core::Fault;
 use antiphon_core::channel::ChannelId;
 use antiphon_core::checkpoint::NestedLevel;
@@ -9,12 +11,24 @@ use super::misfit;
 use super::reader::ByteReader;
 use super::writer::ByteWriter;
 
-/// The names of one graph.
-pub(super) struct GraphNames<'a, V>(&'a Graph<V>);
+/// The names of one graph, and which of the stored ones it lacks.
+pub(super) struct GraphNames<'a, V> {
+    graph: &'a Graph<V>,
+    missing: RefCell<MissingParts>,
+}
+
+/// What the graph lacks of what was stored, as `checkpoint_misfit`: the first of each kind.
+#[derive(Clone, Debug, Default)]
+pub struct MissingParts {
+    /// A channel, whose values are left out.
+    pub channel: Option<Fault>,
+    /// Work that was under way or to be done next, of a node that is gone.
+    pub work: Option<Fault>,
+}
 
 impl<'a, V> GraphNames<'a, V> {
-    pub(super) const fn of(graph: &'a Graph<V>) -> Self {
-        Self(graph)
+    pub(super) fn of(graph: &'a Graph<V>) -> Self {
+        Self { graph, missing: RefCell::default() }
     }
 
     /// The names of the nested graph at the end of `within`.
@@ -23,29 +37,47 @@ impl<'a, V> GraphNames<'a, V> {
         for level in within {
             graph = inner(graph, level.node)?;
         }
-        Ok(Self(graph))
+        Ok(Self::of(graph))
+    }
+
+    pub(super) fn into_missing(self) -> MissingParts {
+        self.missing.into_inner()
     }
 
     pub(super) const fn graph(&self) -> &'a Graph<V> {
-        self.0
+        self.graph
     }
 
     pub(super) fn channel(&self, id: ChannelId) -> &'a str {
-        self.0.channel(id).map_or("", |channel| &channel.name)
+        self.graph.channel(id).map_or("", |channel| &channel.name)
     }
 
-    pub(super) fn channel_named(&self, name: &str) -> Result<ChannelId, Fault> {
-        self.0.channel_id(name).ok_or_else(|| misfit("channel", name))
+    /// The channel of that name; none if it is missing.
+    pub(super) fn channel_named(&self, name: &str) -> Option<ChannelId> {
+        let found = self.graph.channel_id(name);
+        if found.is_none() {
+            self.missing.borrow_mut().channel.get_or_insert_with(|| misfit("channel", name));
+        }
+        found
     }
 
-    pub(super) fn node_named(&self, name: &str) -> Result<NodeId, Fault> {
-        self.0.node_id(name).ok_or_else(|| misfit("node", name))
+    /// The node of that name; none if it is missing.
+    pub(super) fn node_named(&self, name: &str) -> Option<NodeId> {
+        let found = self.graph.node_id(name);
+        if found.is_none() {
+            self.lacks("node", name);
+        }
+        found
+    }
+
+    pub(super) fn lacks(&self, what: &str, name: &str) {
+        self.missing.borrow_mut().work.get_or_insert_with(|| misfit(what, name));
     }
 }
 
 impl ByteWriter {
     pub(super) fn node<V>(&mut self, names: &GraphNames<'_, V>, node: NodeId) {
-        self.text(&names.0.node_name(Some(node)));
+        self.text(&names.graph.node_name(Some(node)));
     }
 
     pub(super) fn nodes<V>(&mut self, names: &GraphNames<'_, V>, nodes: &[NodeId]) {
@@ -66,12 +98,14 @@ impl ByteWriter {
 }
 
 impl ByteReader<'_> {
-    pub(super) fn node<V>(&mut self, names: &GraphNames<'_, V>) -> Result<NodeId, Fault> {
-        names.node_named(self.text()?)
+    /// A node; none if it is missing.
+    pub(super) fn node<V>(&mut self, names: &GraphNames<'_, V>) -> Result<Option<NodeId>, Fault> {
+        Ok(names.node_named(self.text()?))
     }
 
+    /// The nodes that are not missing.
     pub(super) fn nodes<V>(&mut self, names: &GraphNames<'_, V>) -> Result<Vec<NodeId>, Fault> {
-        self.list(|from| from.node(names))
+        self.present(|from| from.node(names))
     }
 
     pub(super) fn small(&mut self) -> Result<u32, Fault> {
@@ -82,7 +116,8 @@ impl ByteReader<'_> {
         let mut around = graph;
         self.list(|from| {
             from.expect_array(3)?;
-            let node = from.node(&GraphNames(around))?;
+            let name = from.text()?;
+            let node = around.node_id(name).ok_or_else(|| misfit("node", name))?;
             around = inner(around, node)?;
             Ok(NestedLevel { node, attempt: from.small()?, key: from.number()? })
         })

@@ -7,6 +7,7 @@ use antiphon_core::budget::{BudgetDimension, BudgetUsage};
 use antiphon_core::channel::ChannelId;
 use antiphon_core::checkpoint::PendingWork;
 use antiphon_core::command::Send;
+use antiphon_core::graph::{JoinEdge, NodeId};
 use antiphon_core::model::Usage;
 use antiphon_core::state::State;
 
@@ -14,7 +15,7 @@ use super::names::GraphNames;
 use super::reader::ByteReader;
 use super::value::ValueCodec;
 use super::writer::ByteWriter;
-use super::{corrupt, misfit, unstorable};
+use super::{corrupt, unstorable};
 
 /// The items of a send without a limit, as the first format has it, and with one.
 const SEND: usize = 3;
@@ -120,7 +121,7 @@ impl ByteReader<'_> {
         })
     }
 
-    /// Reads a state without the values whose channels the graph no longer has.
+    /// Reads a state without the values whose channels are missing.
     pub(super) fn state<V: antiphon_core::value::Value>(
         &mut self,
         values: &impl ValueCodec<V>,
@@ -130,9 +131,12 @@ impl ByteReader<'_> {
         let mut held: Vec<Option<V>> = channels.iter().map(|_| None).collect();
         for _ in 0..self.array()? {
             self.expect_array(2)?;
-            let channel = names.graph().channel_id(self.text()?);
+            let Some(channel) = names.channel_named(self.text()?) else {
+                self.raw()?;
+                continue;
+            };
             let value = values.read(self)?;
-            if let Some(slot) = channel.and_then(|id| held.get_mut(id.0 as usize)) {
+            if let Some(slot) = held.get_mut(channel.0 as usize) {
                 *slot = Some(value);
             }
         }
@@ -153,13 +157,14 @@ impl ByteReader<'_> {
         &mut self,
         values: &impl ValueCodec<V>,
         names: &GraphNames<'_, V>,
-    ) -> Result<Send<V>, Fault> {
+    ) -> Result<Option<Send<V>>, Fault> {
         let has_limit = self.send_length()? == SEND_WITH_LIMIT;
         let node = self.node(names)?;
-        let input = values.read(self)?;
+        let input = if node.is_some() { Some(values.read(self)?) } else { self.raw().map(|_| None)? };
         let timeout = self.optional(Self::number)?.map(Duration::from_micros);
         let limit = if has_limit { Some(Duration::from_micros(self.number()?)) } else { None };
-        Ok(Send { node: names.graph().node_name(Some(node)), input, timeout, limit })
+        let node = names.graph().node_name(node);
+        Ok(input.map(|input| Send { node, input, timeout, limit }))
     }
 
     pub(super) fn pending_work<V>(
@@ -171,21 +176,34 @@ impl ByteReader<'_> {
         Ok(PendingWork {
             ready: self.nodes(names)?.into(),
             deferred: self.nodes(names)?,
-            sends: self.list(|from| from.send(values, names))?,
-            arrived: self.list(|from| {
-                from.expect_array(3)?;
-                let (target, sources) = (from.node(names)?, from.nodes(names)?);
-                let mut joins = names.graph().joins().iter();
-                let place = joins.position(|join| join.target == target && join.sources == sources);
-                let name = || names.graph().node_name(Some(target));
-                Ok((place.ok_or_else(|| misfit("join before", &name()))?, from.nodes(names)?))
-            })?,
+            sends: self.present(|from| from.send(values, names))?,
+            arrived: self.present(|from| from.arrived(names))?,
             over: self.flag()?,
-            sealed: self.list(|from| names.channel_named(from.text()?))?,
+            sealed: self.present(|from| Ok(names.channel_named(from.text()?)))?,
             exempt: self.list(Self::dimension)?,
             grace: self.optional(Self::number)?,
-            detour: self.optional(|from| from.node(names))?,
+            detour: self.optional(|from| from.node(names))?.flatten(),
         })
+    }
+
+    /// A join, and the sources of it that have run; none if it is missing.
+    fn arrived<V>(
+        &mut self,
+        names: &GraphNames<'_, V>,
+    ) -> Result<Option<(usize, Vec<NodeId>)>, Fault> {
+        self.expect_array(3)?;
+        let (target, sources) = (self.text()?, self.list(Self::text)?);
+        let node = names.graph().node_id(target);
+        let sources: Vec<_> = sources.into_iter().map(|name| names.graph().node_id(name)).collect();
+        let is_it = |join: &JoinEdge| {
+            node == Some(join.target) && join.sources.iter().map(|it| Some(*it)).eq(sources.clone())
+        };
+        let place = names.graph().joins().iter().position(is_it);
+        if place.is_none() {
+            names.lacks("join before", target);
+        }
+        let arrived = self.nodes(names)?;
+        Ok(place.map(|place| (place, arrived)))
     }
 
     pub(super) fn dimension(&mut self) -> Result<BudgetDimension, Fault> {

@@ -167,6 +167,14 @@ impl<'a> ByteReader<'a> {
         Ok(items)
     }
 
+    /// The items of a list that `read` gives, without those that are missing from the graph.
+    pub(super) fn present<T>(
+        &mut self,
+        read: impl FnMut(&mut Self) -> Result<Option<T>, Fault>,
+    ) -> Result<Vec<T>, Fault> {
+        Ok(self.list(read)?.into_iter().flatten().collect())
+    }
+
     /// What `read` makes of the next item, unless that is nothing.
     ///
     /// # Errors

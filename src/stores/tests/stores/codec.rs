@@ -14,7 +14,7 @@ use antiphon_core::effect::{Ending, Question};
 use antiphon_core::graph::{Graph, NodeId, START};
 use antiphon_core::model::{FinishReason, ModelReply, Usage};
 use antiphon_core::{Category, Fault, ToolCall};
-use antiphon_stores::codec::{ByteReader, CommitEvent, CommitSummary, ValueCodec};
+use antiphon_stores::codec::{ByteReader, CommitEvent, CommitSummary, DecodedCommit, ValueCodec};
 use antiphon_stores::{Codec, JsonCodec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -332,14 +332,50 @@ fn a_name_that_the_graph_no_longer_has_is_named() {
     let graph = graph();
     let commit = step(vec![Write::merge(ChannelId(1), json!(1))], vec![NodeId(1)]);
     let bytes = Codec::new(&graph, &JsonCodec).encode(&commit).unwrap();
-    let mut other = Graph::builder("other");
-    other.channel("log", Reducer::Append);
-    other.node("a");
-    other.edge(START, "a");
-    let other = other.build().unwrap();
-    let fault = Codec::new(&other, &JsonCodec).decode(&bytes).unwrap_err();
+    let smaller = smaller();
+    let fault = Codec::new(&smaller, &JsonCodec).decode(&bytes).unwrap_err();
     assert_eq!(fault.code, "checkpoint_misfit");
     assert!(fault.message.ends_with("channel: x"), "{}", fault.message);
+}
+
+/// A later version of [`graph`], which has lost the channel `x` and all nodes but `a`.
+fn smaller() -> Arc<Graph<Value>> {
+    let mut graph = Graph::builder("g");
+    graph.channel("log", Reducer::Append);
+    graph.node("a");
+    graph.edge(START, "a");
+    graph.build().unwrap()
+}
+
+#[test]
+fn what_the_graph_still_has_of_a_commit_is_decoded() {
+    let (graph, smaller) = (graph(), smaller());
+    let present = |commit: &Commit<Value>| {
+        let bytes = Codec::new(&graph, &JsonCodec).encode(commit).unwrap();
+        Codec::new(&smaller, &JsonCodec).decode_present(&bytes).unwrap()
+    };
+    let ends_with = |fault: Option<Fault>, name: &str| fault.unwrap().message.ends_with(name);
+    let writes =
+        vec![Write::merge(ChannelId(1), json!([1, {}])), Write::merge(ChannelId(0), json!("kept"))];
+    let (a, sub) = (graph.node_id("a").unwrap(), graph.node_id("sub").unwrap());
+    let DecodedCommit { commit, missing } = present(&step(writes, vec![sub, a]));
+    let Some(CommitChange::Step(delta)) = commit.map(|commit| commit.change) else { panic!() };
+    assert_eq!(delta.merges[0].writes.len(), 1);
+    assert_eq!(delta.merges[0].writes[0].op, WriteOp::Merge(json!("kept")));
+    assert_eq!(delta.pending_work.ready.as_slice(), [smaller.node_id("a").unwrap()]);
+    assert!(ends_with(missing.channel, "channel: x"));
+    assert!(ends_with(missing.work, "node: sub"));
+
+    let task = TaskKey { key: 7, slot: 0, node: sub };
+    let of_task = CommitChange::Finished(task, Update::from(Vec::new()));
+    let decoded = present(&Commit { change: of_task, ..step(Vec::new(), Vec::new()) });
+    assert!(decoded.commit.is_none());
+    assert!(ends_with(decoded.missing.work, "node: sub"));
+
+    let level = NestedLevel { node: sub, attempt: 1, key: 7 };
+    let decoded = present(&Commit { within: vec![level], ..step(Vec::new(), Vec::new()) });
+    assert!(decoded.commit.is_none());
+    assert!(ends_with(decoded.missing.work, "node: sub"));
 }
 
 #[test]
@@ -382,7 +418,7 @@ fn a_snapshot_holds_the_state_and_what_comes_next() {
         Write::merge(ChannelId(1), json!({"two": [2, 2.5, null]})),
     ];
     memory.fold(&graph, step(writes, vec![NodeId(3)])).unwrap();
-    let read = codec.decode_memory(&codec.encode_memory(&memory).unwrap()).unwrap();
+    let (read, _) = codec.decode_memory(&codec.encode_memory(&memory).unwrap()).unwrap();
     for channel in [ChannelId(0), ChannelId(1)] {
         assert_eq!(read.root.state.get(channel), memory.root.state.get(channel));
     }

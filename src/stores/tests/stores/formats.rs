@@ -76,7 +76,7 @@ fn the_first_format_is_read() {
     let mut memory = RecoveredRun::new(&graph);
     memory.fold(&graph, step()).unwrap();
     assert_eq!(hex(&codec.encode_memory(&memory).unwrap()), SNAPSHOT);
-    let read = codec.decode_memory(&bytes(SNAPSHOT)).unwrap();
+    let (read, _) = codec.decode_memory(&bytes(SNAPSHOT)).unwrap();
     assert_eq!(read.root.state.get(ChannelId(0)), Some(&json!(["x"])));
 }
 
