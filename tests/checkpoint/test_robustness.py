@@ -93,13 +93,9 @@ class TestChangedGraphs:
             if name is not None:
                 builder.add_node(name, lambda _: {"log": []}).add_edge("before", name)
             new = builder.compile(saver)
-            for go_on in (
-                lambda: new.invoke(Command(resume="yes"), config("t")),
-                lambda: new.invoke(None, config("t")),
-                lambda: new.invoke({"log": ["again"]}, config("t")),
-            ):
+            for given in (Command(resume="yes"), None, {"log": ["again"]}):
                 with pytest.raises(AntiphonError, match="asker") as raised:
-                    go_on()
+                    new.invoke(given, config("t"))
                 assert raised.value.code == "checkpoint_misfit"
                 assert raised.value.hint
             # Nothing was lost by trying.

@@ -292,14 +292,15 @@ impl ByteReader<'_> {
                         Ok(Some((channel, values.read(from)?)))
                     })?;
                     let mut former = Vec::new();
-                    let writes = from.present(|from| {
-                        let (write, stored) = from.write(values, names)?;
-                        let channel = write.as_ref().map(|write| write.channel);
-                        former.extend(channel.and_then(|channel| {
-                            reducer::former(names.graph(), channel, stored)
-                        }));
-                        Ok(write)
-                    })?;
+                    let writes =
+                        from.present(|from| {
+                            let (write, stored) = from.write(values, names)?;
+                            let channel = write.as_ref().map(|write| write.channel);
+                            former.extend(channel.and_then(|channel| {
+                                reducer::former(names.graph(), channel, stored)
+                            }));
+                            Ok(write)
+                        })?;
                     Ok(MergedWrites { reduced, writes: writes.into(), former })
                 })?
                 .into(),

@@ -160,7 +160,8 @@ impl ByteReader<'_> {
     ) -> Result<Option<Send<V>>, Fault> {
         let has_limit = self.send_length()? == SEND_WITH_LIMIT;
         let node = self.node(names)?;
-        let input = if node.is_some() { Some(values.read(self)?) } else { self.raw().map(|_| None)? };
+        let input =
+            if node.is_some() { Some(values.read(self)?) } else { self.raw().map(|_| None)? };
         let timeout = self.optional(Self::number)?.map(Duration::from_micros);
         let limit = if has_limit { Some(Duration::from_micros(self.number()?)) } else { None };
         let node = names.graph().node_name(node);
