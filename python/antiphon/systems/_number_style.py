@@ -16,6 +16,8 @@ _CODES = re.compile(r"[+-]?0\d+")
 """A leading zero is a part of a code, as in a postcode."""
 _LETTERED = re.compile(r"\d+[eE]\d+")
 _UNSIGNED = re.compile(r"\+?\d+")
+_LONGEST = 309
+"""No float has more digits before its point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,12 @@ def styles_of(cells: Sequence[str]) -> tuple[NumberStyle, ...]:
 def is_code(cells: Sequence[str]) -> bool:
     """Whether numbers stand for something else, such as a postcode, a part or a telephone.
 
-    They do with a leading zero; with `E` among digits, in a column without decimals; and with a
-    plus sign before whole numbers, in a column without negative ones.
+    They do with a leading zero; with `E` among digits, in a column without decimals; with a
+    plus sign before whole numbers, in a column without negative ones; and with more digits than
+    a number has.
     """
+    if max(map(len, cells), default=0) > _LONGEST:
+        return True
     suspect = list(filter(_SUSPECT.fullmatch, cells))
     if any(map(_CODES.fullmatch, suspect)):
         return True
