@@ -12,6 +12,7 @@ use crate::tool_arguments::renamed;
 
 mod file_input;
 mod input;
+mod number_step;
 mod output_form;
 mod output_reference;
 mod stages;
@@ -70,6 +71,7 @@ pub fn repaired(given: &Json, capabilities: &Capabilities, carried: &CarriedTool
         step.fit_input();
     });
     repair.fix_references();
+    repair.take_numbers();
     repair.separate_stages();
     repair.give_outputs();
     RepairedPlan { stages: json!(repair.stages), repairs: repair.repairs }

@@ -253,6 +253,59 @@ fn a_reference_that_could_mean_two_steps_stays() {
     );
 }
 
+/// PE-45 of `docs/systems/plan-execute.md`.
+#[test]
+fn a_calculation_gets_the_number_and_not_the_text_that_was_looked_up() {
+    let calculate = |id: &str, expression: &str| {
+        step(id, "UtilityAgent", "CalculatorTool", &json!({ "expression": expression }))
+    };
+    let page = json!({"path": "@{outputs.s1.result_data.results.0.path}"});
+    let page = step("s2", "ResearchAgent", "read_document", &page);
+    let number = |id: &str, what: &str, text: &str| {
+        let mut taken = write(id, &format!("Write the number, only the number: {what}\n\n{text}"));
+        taken["narrative_step"] = json!(format!("take the number: {what}"));
+        taken
+    };
+    let whole = "@{outputs.s2.result_data}";
+    let (plan, repairs) = meant(&json!([
+        [look_up("s1")],
+        [page],
+        [calculate("s3", &format!("12 * {whole}"))],
+        [calculate("s4", &format!("7 * {whole} + @{{outputs.s3.result_data}}"))],
+    ]));
+    let taken = "@{outputs.s5.result_data}";
+    let with_number = json!([
+        [look_up("s1")],
+        [page],
+        [number("s5", "tea", whole)],
+        [calculate("s3", &format!("12 * {taken}"))],
+        [calculate("s4", &format!("7 * {taken} + @{{outputs.s3.result_data}}"))],
+    ]);
+    assert_eq!(plan, with_number);
+    assert_eq!(repairs[0], "[2][0].sub_task_input.expression: a model takes the number of s2: s5");
+    assert_eq!(meant(&plan), (plan, Vec::new()), "it is as it is meant");
+
+    let path = "@{outputs.s1.result_data.results.0.passage}";
+    let (plan, _) = meant(&json!([[look_up("s1"), calculate("c", &format!("2 * {path}"))]]));
+    let with_number = json!([
+        [look_up("s1")],
+        [number("s2", "tea", path)],
+        [calculate("c", "2 * @{outputs.s2.result_data}")],
+    ]);
+    assert_eq!(plan, with_number);
+
+    let other = "@{outputs.s1.result_data.results.1.passage}";
+    let two = json!([[look_up("s1")], [calculate("c", &format!("{path} + {other}"))]]);
+    assert_eq!(meant(&two), (two, Vec::new()), "which number each of the two is, nobody says");
+
+    let carried = CarriedTools::from([("s1".to_owned(), "search_documents".to_owned())]);
+    let repaired =
+        repaired(&json!([[calculate("c", &format!("2 * {path}"))]]), &capabilities(), &carried);
+    let with_number =
+        json!([[number("s2", "do c", path)], [calculate("c", "2 * @{outputs.s2.result_data}")],]);
+    assert_eq!(repaired.stages, with_number);
+}
+
 #[test]
 fn steps_that_need_each_other_get_stages_of_their_own() {
     let last = write("w2", "@{outputs.w1.result_data}");

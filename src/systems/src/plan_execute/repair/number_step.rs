@@ -1,0 +1,124 @@
+//! Numbers for calculations. What looks things up returns a text, and a small planner calculates
+//! with all of it, though it was shown the step that takes the number.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value as Json, json};
+
+use super::{DraftStep, PlanDraft, text_of};
+use crate::plan_execute::capability::{CALCULATOR, EXPLORER, MODEL, ORCHESTRATOR, RESEARCH};
+use crate::plan_execute::reference::{OutputReference, references};
+
+impl PlanDraft<'_> {
+    /// Has a model take the number for a calculation out of what was looked up. Several values of
+    /// one step stay: nothing tells which number each of them means.
+    pub(super) fn take_numbers(&mut self) {
+        let looked_up = self.looked_up();
+        let mut free = self.free_ids();
+        let mut taken: BTreeMap<String, String> = BTreeMap::new();
+        let mut noted = Vec::new();
+        for (stage, steps) in self.stages.iter_mut().enumerate() {
+            let mut added = Vec::new();
+            for (at, step) in steps.iter_mut().enumerate() {
+                for (source, written) in texts_of(step, &looked_up) {
+                    let known = taken.get(&written).cloned();
+                    let id = known.or_else(|| free.next()).unwrap_or_default();
+                    let path = format!("[{stage}][{at}].sub_task_input.expression");
+                    noted.push((path, format!("a model takes the number of {source}: {id}")));
+                    calculate_with(step, &written, &id);
+                    if taken.insert(written.clone(), id.clone()).is_none() {
+                        let what = looked_up.get(&source).map_or("", String::as_str);
+                        added.push(number_step(
+                            &id,
+                            what,
+                            text_of(step, "narrative_step"),
+                            &written,
+                        ));
+                    }
+                }
+            }
+            steps.extend(added);
+        }
+        noted.into_iter().for_each(|(path, message)| self.note(path, message));
+    }
+
+    /// What was looked up, by the ids of the steps that return texts about it; blank if only the
+    /// calculation can say.
+    fn looked_up(&self) -> BTreeMap<String, String> {
+        let is_text =
+            |tool: &str| tool == EXPLORER || self.capabilities.role_of(tool) == Some(RESEARCH);
+        let carried = self.carried.iter().filter(|(_, tool)| is_text(tool));
+        let mut known: BTreeMap<String, String> =
+            carried.map(|(id, _)| (id.clone(), String::new())).collect();
+        for step in self.stages.iter().flatten() {
+            if is_text(text_of(step, "tool_name")) {
+                let subject = subject(step, &known);
+                known.insert(text_of(step, "stepId").to_owned(), subject);
+            }
+        }
+        known
+    }
+
+    fn free_ids(&self) -> impl Iterator<Item = String> + use<> {
+        let mut used: BTreeSet<String> =
+            self.stages.iter().flatten().map(|step| text_of(step, "stepId").to_owned()).collect();
+        used.extend(self.carried.keys().cloned());
+        (1..).map(|number| format!("s{number}")).filter(move |id| !used.contains(id))
+    }
+}
+
+/// The words of a search; of a page those of the search that found it.
+fn subject(step: &DraftStep, known: &BTreeMap<String, String>) -> String {
+    let Some(input) = step.get("sub_task_input").and_then(Json::as_object) else {
+        return String::new();
+    };
+    if let Some(query) = input.get("query").and_then(Json::as_str) {
+        return query.to_owned();
+    }
+    let found_by = outputs(input, known).into_iter().find_map(|read| known.get(read.step));
+    found_by.cloned().unwrap_or_default()
+}
+
+fn outputs<'i>(
+    input: &'i Map<String, Json>,
+    known: &BTreeMap<String, String>,
+) -> Vec<OutputReference<'i>> {
+    let read = references(input, &|id| known.contains_key(id)).into_iter();
+    read.filter_map(|(_, read)| read.ok()).filter(|read| known.contains_key(read.step)).collect()
+}
+
+/// The texts that a step calculates with, each with the step that returned it, as long as each
+/// step gives one.
+fn texts_of(step: &DraftStep, looked_up: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    let input = step.get("sub_task_input").and_then(Json::as_object);
+    let Some(input) = input.filter(|_| text_of(step, "tool_name") == CALCULATOR) else {
+        return Vec::new();
+    };
+    let mut by_step: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for read in outputs(input, looked_up) {
+        by_step.entry(read.step).or_default().insert(read.text);
+    }
+    let single = |(source, written): (&str, BTreeSet<&str>)| {
+        let [only] = written.into_iter().collect::<Vec<_>>().try_into().ok()?;
+        let only: &str = only;
+        Some((source.to_owned(), only.to_owned()))
+    };
+    by_step.into_iter().filter_map(single).collect()
+}
+
+fn calculate_with(step: &mut DraftStep, written: &str, id: &str) {
+    let expression = step.get_mut("sub_task_input").and_then(|input| input.get_mut("expression"));
+    let Some(expression) = expression else { return };
+    let text = expression.as_str().unwrap_or_default();
+    *expression = json!(text.replace(written, &format!("@{{outputs.{id}.result_data}}")));
+}
+
+fn number_step(id: &str, what: &str, calculation: &str, written: &str) -> DraftStep {
+    let what = if what.is_empty() { calculation } else { what };
+    let step = json!({
+        "stepId": id, "assigned_agent_role": ORCHESTRATOR, "tool_name": MODEL,
+        "sub_task_input": {"prompt": format!("Write the number, only the number: {what}\n\n{written}")},
+        "narrative_step": format!("take the number: {what}"),
+    });
+    step.as_object().cloned().unwrap_or_default()
+}
