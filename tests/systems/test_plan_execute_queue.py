@@ -1,7 +1,10 @@
-"""The same plan here, over a queue in memory, and over a real server: the same story and result."""
+"""The same plan here, and over queues in memory and in a server: the same story and result."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,9 +12,12 @@ import pytest
 from antiphon import Tool
 from antiphon.models import scripted
 from antiphon.systems import PlanExecute, PlanExecuteResult, Queue, Worker
+from cli.conftest import environment
 from support.nats import NatsServer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 PEOPLE = {"Lyon": 520_774, "Nice": 348_085}
@@ -126,7 +132,36 @@ def test_the_task_has_something_to_tell(here: PlanExecuteResult) -> None:
     }
 
 
-@pytest.mark.parametrize("kind", ["memory", "nats"])
+TOOLS = """
+from antiphon import Tool
+from systems.test_plan_execute_queue import population, report, total
+
+every = [Tool(one, side_effect="read") for one in (population, total, report)]
+"""
+
+
+@contextmanager
+def command(server: NatsServer, name: str, folder: Path) -> Iterator[None]:
+    """A process that carries out the steps."""
+    (folder / "its_tools.py").write_text(TOOLS)
+    options = ("--queue", server.url, "--queue-name", name, "--tools", "its_tools:every")
+    with subprocess.Popen(
+        [sys.executable, "-m", "antiphon", "worker", *options],
+        cwd=folder,
+        env=environment(PYTHONPATH=":".join(sys.path)),
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as worker:
+        try:
+            assert worker.stderr is not None
+            line = worker.stderr.readline()
+            assert line.startswith("ready at nats://"), line
+            yield
+        finally:
+            worker.kill()
+
+
+@pytest.mark.parametrize("kind", ["memory", "nats", "process"])
 def test_a_queue_changes_neither_the_events_nor_the_result(
     kind: str, here: PlanExecuteResult, tmp_path: Path
 ) -> None:
@@ -136,9 +171,15 @@ def test_a_queue_changes_neither_the_events_nor_the_result(
         with Worker(queue, tools=[population, total, report]):
             there = asked(called_here=False, queue=queue)
     else:
-        with NatsServer(tmp_path) as server:
-            orders, work = (Queue.connect(server.url, name="of both") for _ in range(2))
-            with Worker(work, tools=[population, total, report]):
-                there = asked(called_here=False, queue=orders)
+        with NatsServer(tmp_path / "nats") as server:
+            work = Queue.connect(server.url, name="of both")
+            workers: AbstractContextManager[object] = (
+                Worker(work, tools=[population, total, report])
+                if kind == "nats"
+                else command(server, "of both", tmp_path)
+            )
+            with workers:
+                queue = Queue.connect(server.url, name="of both")
+                there = asked(called_here=False, queue=queue)
     assert story(there) == story(here)
     assert result_of(there) == result_of(here)
