@@ -1,5 +1,6 @@
 """The bench judges what it measured: marks, gates, exit codes."""
 
+import asyncio
 import json
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,12 +9,13 @@ from typing import Any
 import pytest
 
 from bench import command, rows, thread
+from bench.chat import chats
 from bench.engine import OURS, THEIRS, Engine
 from bench.forked import RUNS
 from bench.measure import FLOOR, Result, measure
 from bench.report import document, table_line
 from bench.row import Goal, Row, awaited, sync
-from bench.rows import kept, sandbox
+from bench.rows import analyst, kept, plan, research, sandbox, search
 from bench.rows.process import printed
 from bench.thread import Grown, steps_around
 from bench.verdict import EXCELLENT, FAILED, PASSED, judge, verdicts
@@ -185,3 +187,27 @@ def test_a_gate_without_antiphon_is_a_usage_error(
     monkeypatch.setattr(command, "engines", lambda quick: {})
     assert command.main(["--gate"]) == 2
     assert OURS in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("row", "given"),
+    [
+        (plan, {"task": plan.TASK}),
+        (research, {"question": research.QUESTION}),
+        (analyst, {"question": analyst.QUESTION}),
+        (search, {"question": search.QUESTION}),
+    ],
+)
+def test_both_engines_ask_as_many_models_and_answer(row: Any, given: Any) -> None:
+    asked: list[str] = []
+    chain = chats(row.SAID)
+
+    async def ask(role: str, known: Any) -> Any:
+        asked.append(role)
+        return await chain(role, known)
+
+    theirs = asyncio.run(row.graph(Engine(THEIRS), ask).ainvoke(given))
+    ours = asyncio.run(row.asking(Engine(OURS))())
+    assert theirs.get("answer") or theirs["report"]
+    assert ours.answer
+    assert len(asked) == ours.usage.model_calls

@@ -1,15 +1,17 @@
 """All of a deep research that is neither a model nor a tool, and 200 at once."""
 
-import json
 import operator
+import re
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from typing import Annotated, Any, TypedDict
 
 from antiphon import Tool, tool
 from antiphon.models import scripted
 from antiphon.systems import DeepResearch
+from bench.chat import Ask, chats, functions
 from bench.engine import Engine
-from bench.row import Row, Sample, sync
+from bench.row import Row, Sample, awaited, sync
 from bench.rows.at_once import REPLIES, RUNS, at_once, memory
 
 QUESTION = "How long does tea steep?"
@@ -83,52 +85,6 @@ ROLES: dict[str, Any] = {
 """The roles as functions."""
 
 
-class State(TypedDict, total=False):
-    """The same flow as a graph."""
-
-    question: str
-    plan: dict[str, Any]
-    found: list[str]
-    pages: Annotated[list[dict[str, Any]], operator.add]
-    spans: list[dict[str, Any]]
-    report: str
-    verdicts: list[dict[str, Any]]
-
-
-def graph(engine: Engine) -> Any:
-    """Plan, search, read side by side, choose, write, judge: without checks of what is cited."""
-    impl = engine.impl
-
-    def plan(_: Any) -> State:
-        return {"plan": json.loads(json.dumps(PLAN))}
-
-    def search(state: Any) -> State:
-        found = find(state["plan"]["steps"][0]["title"])
-        return {"found": [one["path"] for one in found["results"]]}
-
-    def page(task: Any) -> State:
-        return {"pages": [read(task["path"])]}
-
-    def extract(state: Any) -> State:
-        spans = [choose(one)["spans"][0] | {"title": one["title"]} for one in state["pages"]]
-        return {"spans": json.loads(json.dumps(spans))}
-
-    def report(state: Any) -> State:
-        evidence = [{"text": one["quote"]} for one in state["spans"]]
-        return {"report": write({"evidence": evidence})["report"]}
-
-    def judge(state: Any) -> State:
-        items = [{"number": number} for number, _ in enumerate(state["spans"])]
-        return {"verdicts": agree({"items": items})["verdicts"]}
-
-    builder = impl.StateGraph(State).add_node("plan_it", plan).add_node("search", search)
-    builder.add_node("page", page).add_node("extract", extract).add_node("write_it", report)
-    builder.add_node("judge", judge).add_edge(impl.START, "plan_it").add_edge("plan_it", "search")
-    sends = lambda state: [impl.Send("page", {"path": one}) for one in state["found"]]  # noqa: E731
-    builder.add_conditional_edges("search", sends, ["page"]).add_edge("page", "extract")
-    return engine.compile(builder.add_edge("extract", "write_it").add_edge("write_it", "judge"))
-
-
 SPANS = [choose({"text": text})["spans"][0] for text in PAGES.values()]
 """The passages of both pages; those of the other page are dropped."""
 VERDICT = {"number": 0, "reasoning": "it says so", "verdict": "supported"}
@@ -145,6 +101,140 @@ SAID = {
     "number_checker": {"answers": [], "computation": None},
 }
 """What a scripted model replies in each role, whatever it is asked."""
+
+
+class State(TypedDict, total=False):
+    """The same flow as a graph of LangGraph."""
+
+    question: str
+    kind: dict[str, Any]
+    background: list[str]
+    plan: dict[str, Any]
+    step: int
+    found: list[str]
+    pages: Annotated[list[dict[str, Any]], operator.add]
+    observations: Annotated[list[str], operator.add]
+    decision: str
+    evidence: Annotated[list[dict[str, Any]], operator.add]
+    claims: list[dict[str, Any]]
+    verdicts: Annotated[list[dict[str, Any]], operator.add]
+    report: str
+
+
+ENOUGH = 5
+"""Steps that are researched at most."""
+CITED = re.compile(r"\[(\d+)\]")
+
+
+def seen(text: str, page: str) -> bool:
+    """Whether a page has the text."""
+    return " ".join(text.split()) in " ".join(page.split())
+
+
+class ResearchNodes:
+    """The nodes of LangGraph's graph, and what comes after them."""
+
+    def __init__(self, impl: Any, ask: Ask) -> None:
+        self.impl, self.ask = impl, ask
+
+    async def coordinate(self, state: Any) -> State:
+        return {"kind": await self.ask("coordinator", {"text": state["question"]})}
+
+    async def investigate(self, state: Any) -> State:
+        queries = (await self.ask("background", {"text": state["question"]}))["queries"]
+        return {"background": [one["path"] for query in queries for one in find(query)["results"]]}
+
+    async def plan(self, state: Any) -> State:
+        given = {"question": state["question"], "background": state["background"]}
+        given["observations"] = state.get("observations", [])
+        return {"plan": await self.ask("planner", given), "step": 0}
+
+    async def search(self, state: Any) -> State:
+        step = state["plan"]["steps"][state["step"]]
+        asked = {"step": step, "schema": {"properties": {"queries": {}}}}
+        queries = (await self.ask("researcher", asked))["queries"]
+        paths = {one["path"] for query in queries for one in find(query)["results"]}
+        return {"found": sorted(paths)}
+
+    async def page(self, task: Any) -> State:
+        return {"pages": [read(task["path"])]}
+
+    async def observe(self, state: Any) -> State:
+        asked = {"pages": state["pages"], "schema": {"properties": {"observation": {}}}}
+        return {"observations": [(await self.ask("researcher", asked))["observation"]]}
+
+    async def reflect(self, state: Any) -> State:
+        given = {"plan": state["plan"], "observations": state["observations"]}
+        decision = (await self.ask("reflector", given))["decision"]
+        return {"decision": decision, "step": state["step"] + 1}
+
+    async def extract(self, task: Any) -> State:
+        spans = (await self.ask("passage_extractor", {"text": task["text"]}))["spans"]
+        evidence = [{"quote": one["quote"], "text": task["text"]} for one in spans]
+        return {"evidence": [one for one in evidence if seen(one["quote"], one["text"])]}
+
+    async def write(self, state: Any) -> State:
+        evidence = [{"text": one["quote"]} for one in state["evidence"]]
+        report = (await self.ask("reporter", {"evidence": evidence}))["report"]
+        sentences = re.findall(r"[^.]+\.", report)
+        known = range(len(evidence))
+        claims = [
+            {"text": one, "cited": [int(n) for n in CITED.findall(one) if int(n) in known]}
+            for one in sentences
+        ]
+        return {"claims": claims}
+
+    async def verify(self, task: Any) -> State:
+        item = {"number": 0, "claim": task["text"], "evidence": task["evidence"]}
+        verdicts = (await self.ask("verifier", {"items": [item]}))["verdicts"]
+        return {"verdicts": [{"text": task["text"], "verdict": verdicts[0]["verdict"]}]}
+
+    async def deliver(self, state: Any) -> State:
+        held = [one["text"] for one in state["verdicts"] if one["verdict"] == "supported"]
+        return {"report": "".join(held).strip()}
+
+    def found(self, state: Any) -> list[Any]:
+        """The pages that were found."""
+        return [self.impl.Send("do_page", {"path": path}) for path in state["found"]]
+
+    def reflected(self, state: Any) -> Any:
+        """Another plan, the next step, or the passages of all pages."""
+        if state["decision"] == "adjust":
+            return "do_plan"
+        is_last = state["step"] >= min(ENOUGH, len(state["plan"]["steps"]))
+        if state["decision"] == "complete" or is_last:
+            return [self.impl.Send("do_extract", page) for page in state["pages"]]
+        return "do_search"
+
+    def written(self, state: Any) -> list[Any]:
+        """Each sentence with the passages that it cites."""
+        quotes = [one["quote"] for one in state["evidence"]]
+        claims = [one | {"evidence": [quotes[n] for n in one["cited"]]} for one in state["claims"]]
+        return [self.impl.Send("do_verify", one) for one in claims]
+
+
+PATHS = (
+    ("coordinate", "investigate", "plan", "search"),
+    ("page", "observe", "reflect"),
+    ("extract", "write"),
+    ("verify", "deliver"),
+)
+"""Nodes that follow one another."""
+
+
+def graph(engine: Engine, ask: Ask) -> Any:
+    """Plan, search, read and reflect for each step; passages, report, a verdict per sentence."""
+    impl = engine.impl
+    nodes = ResearchNodes(impl, ask)
+    builder = impl.StateGraph(State).add_edge(impl.START, "do_coordinate")
+    for name in (name for path in PATHS for name in path):
+        builder.add_node(f"do_{name}", getattr(nodes, name))
+    for name, following in (pair for path in PATHS for pair in pairwise(path)):
+        builder.add_edge(f"do_{name}", f"do_{following}")
+    builder.add_conditional_edges("do_search", nodes.found, ["do_page"])
+    ends = ["do_plan", "do_search", "do_extract"]
+    builder.add_conditional_edges("do_reflect", nodes.reflected, ends)
+    return engine.compile(builder.add_conditional_edges("do_write", nodes.written, ["do_verify"]))
 
 
 def tools() -> list[Tool]:
@@ -173,8 +263,8 @@ def one(engine: Engine) -> Sample:
     if engine.ours:
         ready = research()
         return sync(lambda: ready.run(QUESTION))
-    compiled = graph(engine)
-    return sync(lambda: compiled.invoke({"question": QUESTION}))
+    compiled = graph(engine, functions(ROLES))
+    return awaited(lambda: compiled.ainvoke({"question": QUESTION}))
 
 
 def asking(engine: Engine) -> Callable[[], Awaitable[Any]]:
@@ -183,20 +273,13 @@ def asking(engine: Engine) -> Callable[[], Awaitable[Any]]:
         replies = {role: [{"json": reply}] * (2 * REPLIES) for role, reply in SAID.items()}
         ready = DeepResearch(scripted([], replies_by_agent=replies), tools=tools())
         return lambda: ready.arun(QUESTION)
-    compiled = graph(engine)
+    compiled = graph(engine, chats(SAID))
     return lambda: compiled.ainvoke({"question": QUESTION})
 
 
+LACKS = "LangGraph: no numbers, corrections, revisions"
 ROWS = (
-    Row(
-        "research",
-        "deep research of a step (beside: a bare graph)",
-        "ms",
-        1,
-        bare,
-        one,
-        scale=1e3,
-    ),
-    at_once("research-runs", f"deep research, {RUNS} questions at once", bare, asking),
+    Row("research", f"deep research of a step ({LACKS})", "ms", 1, bare, one, scale=1e3),
+    at_once("research-runs", f"deep research, {RUNS} questions at once ({LACKS})", bare, asking),
     memory("research-memory", "bench.rows.research", f"memory of one of {RUNS} researches"),
 )
