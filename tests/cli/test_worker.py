@@ -147,6 +147,66 @@ def test_a_killed_worker_and_a_killed_server_lose_nothing_and_repeat_nothing(
     assert sorted(map(int, done.read_text().split())) == sorted(numbers)
 
 
+PAYING = """
+from pathlib import Path
+from antiphon import tool
+from support.waiting import happens
+
+@tool
+def pay(amount: int) -> str:
+    "Pays."
+    with Path("paid").open("a") as paid:
+        paid.write(f"{amount}\\n")
+    happens(Path("never").exists)
+    return "paid"
+"""
+
+
+@tool
+def pay(amount: int) -> str:
+    """Pays, by a worker."""
+    raise AssertionError(amount)
+
+
+@pytest.mark.slow
+def test_what_may_not_be_repeated_is_not_though_server_and_worker_are_killed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "tools.py").write_text(PAYING)
+    paid = tmp_path / "paid"
+    paying = {
+        "stepId": "pay",
+        "assigned_agent_role": "UtilityAgent",
+        "tool_name": "pay",
+        "sub_task_input": {"amount": 5},
+        "narrative_step": "pay",
+    }
+    replies = [{"stages": [[paying]]}, CONTEXT, {"answer": "Nobody knows."}]
+    model = scripted([{"json": reply} for reply in replies])
+    (tmp_path / "nats").mkdir()
+    with NatsServer(tmp_path / "nats", writes_at_once=True) as own:
+        queue = Queue.connect(own.url)
+        system = PlanExecute(model, tools=[pay], queue=queue, max_revisions=0, step_timeout_s=15)
+        with (
+            working(own, "--tools", "tools:pay", folder=tmp_path) as first,
+            system.stream("Pay 5.") as stream,
+        ):
+            for event in stream:
+                if event.name == "EXECUTION_STAGE_START":
+                    break
+            assert happens(paid.exists)
+            own.kill()
+            first.kill()
+            own.come_back()
+            with working(own, "--tools", "tools:pay", folder=tmp_path):
+                for _ in stream:
+                    pass
+    step = stream.result.executed_plan[0]
+    assert (step.status, paid.read_text()) == ("FAILED", "5\n"), step
+    assert step.error is not None
+    assert step.error.type == "Timeout"
+
+
 def test_a_queue_that_cannot_be_used_is_an_error_before_any_work(
     tmp_path: Path, antiphon: Antiphon
 ) -> None:

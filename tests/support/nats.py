@@ -31,12 +31,19 @@ class NatsServer:
     Args:
         folder: where its data are.
         of_operator: whether it takes users of an operator, with `CREDENTIALS`, and no password.
+        writes_at_once: whether it answers only once the disk has what it says.
     """
 
-    def __init__(self, folder: Path, *, of_operator: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *, of_operator: bool = False, writes_at_once: bool = False
+    ) -> None:
         self._folder = folder
         login = ("-c", str(_OPERATOR)) if of_operator else ("--user", "worker", "--pass", PASSWORD)
-        self._login = login
+        self._options = login
+        if writes_at_once:
+            settings = folder / "server.conf"
+            settings.write_text("jetstream { sync_interval: always }")
+            self._options += ("-c", str(settings))
         self.port = free_port()
         self.url = f"nats://worker:{PASSWORD}@127.0.0.1:{self.port}"
 
@@ -54,7 +61,7 @@ class NatsServer:
         self._process = subprocess.Popen(
             [
                 *(program, "-js", "-a", "127.0.0.1", "-p", str(self.port)),
-                *(*self._login, "-sd", str(self._folder)),
+                *(*self._options, "-sd", str(self._folder)),
             ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

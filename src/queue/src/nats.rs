@@ -6,6 +6,7 @@
 //! | ids | `Nats-Msg-Id` within the stream's window |
 //! | consumers of a topic | one durable pull consumer |
 //! | lease, attempt | `ack_wait`, the server's count of deliveries |
+//! | delivery of what may be delivered once | a key-value bucket, written before it is handed out |
 //! | dead letters | a second stream; of each topic the latest |
 //! | cancelled ids | a key-value bucket that every process watches |
 //!

@@ -32,7 +32,11 @@ impl MessageConsumer {
             return acked.map(|()| None).map_err(|error| streams.unreachable(&*error));
         };
         let delivered = taken.info().map_or(1, |info| info.delivered);
-        let attempt = u32::try_from(delivered).unwrap_or(u32::MAX);
+        let mut attempt = u32::try_from(delivered).unwrap_or(u32::MAX);
+        let is_once = message.max_deliveries.is_some_and(|most| most.get() == 1);
+        if is_once && attempt == 1 && !streams.note_delivery(&message.id).await? {
+            attempt = 2;
+        }
         let death =
             message.death(attempt.saturating_sub(1), streams.clock.now(), &streams.settings);
         let deliveries = if death.is_some() { attempt.saturating_sub(1) } else { attempt };

@@ -7,15 +7,16 @@ use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::Clock;
 use antiphon_runtime::queue::QueueSettings;
 use async_nats::ConnectErrorKind;
+use async_nats::jetstream::kv::{self, CreateErrorKind};
 use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy, Stream};
-use async_nats::jetstream::{self, Context, kv};
+use async_nats::jetstream::{self, Context};
 
 use super::ANSWER;
 use super::address::NatsAddress;
 use super::names::encode;
 
-/// A cancelled id is known for so long.
-const CANCELLED_FOR: Duration = Duration::from_hours(24);
+/// A cancelled id, and one that was delivered, is known for so long.
+const KNOWN_FOR: Duration = Duration::from_hours(24);
 
 /// The streams of one queue, and what their users need.
 pub(super) struct QueueStreams {
@@ -28,6 +29,8 @@ pub(super) struct QueueStreams {
     pub(super) tasks: Stream,
     pub(super) dead: Stream,
     pub(super) cancelled: kv::Store,
+    /// Ids of messages that may be delivered once, and were.
+    delivered: kv::Store,
 }
 
 impl QueueStreams {
@@ -55,14 +58,28 @@ impl QueueStreams {
         let tasks = jetstream.get_or_create_stream(config).await.map_err(|e| failed(&e))?;
         let config = dead_config(&name, &prefix, &settings);
         let dead = jetstream.get_or_create_stream(config).await.map_err(|e| failed(&e))?;
-        let config = kv::Config {
-            bucket: format!("ANTIPHON_{name}_CANCELLED").replace('=', "-"),
-            max_age: settings.window.max(CANCELLED_FOR),
-            ..Default::default()
+        let bucket = async |kind: &str| {
+            let config = kv::Config {
+                bucket: format!("ANTIPHON_{name}_{kind}").replace('=', "-"),
+                max_age: settings.window.max(KNOWN_FOR),
+                ..Default::default()
+            };
+            let bucket = jetstream.create_or_update_key_value(config).await;
+            bucket.map_err(|e| failed(&e))
         };
-        let bucket = jetstream.create_or_update_key_value(config).await;
-        let cancelled = bucket.map_err(|e| failed(&e))?;
-        Ok(Self { server, prefix, settings, clock, jetstream, tasks, dead, cancelled })
+        let (cancelled, delivered) = (bucket("CANCELLED").await?, bucket("DELIVERED").await?);
+        Ok(Self { server, prefix, settings, clock, jetstream, tasks, dead, cancelled, delivered })
+    }
+
+    /// Notes the delivery of a message that may be delivered once; no if there was one before. The
+    /// server has stored the note when it answers, while it stores its count of deliveries some
+    /// time after it has delivered: a kill in between makes it forget the delivery.
+    pub(super) async fn note_delivery(&self, id: &str) -> Result<bool, Fault> {
+        match self.delivered.create(encode(id), String::new().into()).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == CreateErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(self.unreachable(&error)),
+        }
     }
 
     /// The fault for a question that the server did not answer as it should.

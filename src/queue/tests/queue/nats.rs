@@ -1,5 +1,6 @@
 //! What only a queue in a server can go through: crashes, several processes, logins.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +52,33 @@ async fn a_killed_server_that_comes_back_has_lost_nothing() {
     expected.sort();
     assert_eq!(seen, expected);
     assert_eq!(queue.dead_letters("t").await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_killed_server_delivers_nothing_twice_that_may_be_delivered_once() {
+    for server in [NatsServer::start(), NatsServer::writing_at_once()] {
+        let dying = server.open("q", settings()).await;
+        for number in 0..5 {
+            let once = QueueMessage {
+                max_deliveries: Some(NonZeroU32::MIN),
+                ..message(&format!("m{number}"), "t")
+            };
+            dying.publish(once, LONG).await.unwrap();
+            let held = dying.take("t", 1, LONG).await.unwrap();
+            server.kill();
+            server.come_back();
+            assert_eq!(held.len(), 1);
+        }
+        drop(dying);
+        let other = server.open("q", settings()).await;
+        until_ok(async || {
+            let taken = other.take("t", 8, Duration::ZERO).await.unwrap();
+            assert_eq!(ids(&taken), [""; 0]);
+            let dead = other.dead_letters("t").await.unwrap().len();
+            if dead == 5 { Ok(()) } else { Err(dead) }
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

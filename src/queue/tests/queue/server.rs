@@ -37,6 +37,16 @@ impl NatsServer {
         Self::with(&["-js"])
     }
 
+    /// One whose disk has what it answers.
+    pub(crate) fn writing_at_once() -> Self {
+        let server = Self::with(&["-js"]);
+        server.kill();
+        let settings = server.folder.path().join("server.conf");
+        std::fs::write(settings, "jetstream { sync_interval: always }").unwrap();
+        server.come_back();
+        server
+    }
+
     fn with(options: &'static [&'static str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let server = Self {
@@ -71,6 +81,10 @@ impl NatsServer {
             PASSWORD,
         ]);
         command.arg("-sd").arg(self.folder.path());
+        let settings = self.folder.path().join("server.conf");
+        if settings.exists() {
+            command.arg("-c").arg(settings);
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         *self.process.lock().unwrap() = Some(command.spawn().unwrap());
     }
