@@ -38,12 +38,12 @@ class NatsServer:
         self, folder: Path, *, of_operator: bool = False, writes_at_once: bool = False
     ) -> None:
         self._folder = folder
-        login = ("-c", str(_OPERATOR)) if of_operator else ("--user", "worker", "--pass", PASSWORD)
-        self._options = login
+        password = ["--user", "worker", "--pass", PASSWORD]
+        self._options = ["-c", str(_OPERATOR)] if of_operator else password
         if writes_at_once:
             settings = folder / "server.conf"
             settings.write_text("jetstream { sync_interval: always }")
-            self._options += ("-c", str(settings))
+            self._options += ["-c", str(settings)]
         self.port = free_port()
         self.url = f"nats://worker:{PASSWORD}@127.0.0.1:{self.port}"
 

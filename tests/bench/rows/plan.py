@@ -151,11 +151,11 @@ def graph(engine: Engine, ask: Ask) -> Any:
 
 def executor() -> PlanExecute:
     """The system; its roles are functions, so that no model costs anything."""
-    others: dict[str, Any] = {
+    roles: dict[str, Any] = ROLES | {
         "step_executor": lambda _: {"text": "?"},
         "summariser": lambda _: {"summary": "?"},
     }
-    return PlanExecute(tools=[population], **ROLES, **others)
+    return PlanExecute(tools=[population], **roles)
 
 
 def bare(_: Any) -> Sample:
