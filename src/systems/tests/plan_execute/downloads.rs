@@ -12,7 +12,9 @@ use crate::fake_tools::step;
 use crate::scene::{Scene, ScriptedRun};
 
 /// The most bytes that the tool stores.
-const MOST: usize = 5_000;
+const MOST: usize = 50_000_000;
+/// What the server says that it will send, and never sends.
+const DECLARED: usize = 60_000_000;
 
 /// A server that sends more than that, with and without saying so before, or sends elsewhere.
 fn serve() -> u16 {
@@ -29,9 +31,9 @@ fn answer(mut stream: TcpStream, port: u16) {
     let reply = if request.contains(" /small ") {
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntea".to_owned()
     } else if request.contains(" /declared ") {
-        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", MOST + 1)
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {DECLARED}\r\n\r\n")
     } else if request.contains(" /stream ") {
-        format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}", "t".repeat(MOST + 1))
+        return send_without_end(stream);
     } else {
         format!(
             "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.2:{port}/small\r\nContent-Length: 0\r\n\r\n"
@@ -39,6 +41,14 @@ fn answer(mut stream: TcpStream, port: u16) {
     };
     // The tool may have gone by now.
     let _ = stream.write_all(reply.as_bytes());
+}
+
+/// Sends until the tool has had enough.
+fn send_without_end(mut stream: TcpStream) {
+    let mut sent = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+    while sent.is_ok() {
+        sent = stream.write_all(&[b't'; 1 << 16]);
+    }
 }
 
 async fn download(root: &Path, url: &str) -> ScriptedRun {

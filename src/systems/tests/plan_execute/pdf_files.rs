@@ -34,13 +34,13 @@ async fn written(root: &Path, params: &Json) -> ContextEntry {
 async fn a_pdf_file_has_the_font_and_the_text_of_its_step() {
     let folder = tempfile::tempdir().unwrap();
     let line = "Tea is hot. Чай горячий. Το τσάι είναι ζεστό.";
-    let text = vec![line; 400].join("\n");
+    let text = vec![line; 600].join("\n");
     let params = json!({
         "filename": "tea.pdf", "content": text, "customFontFileName": "NotoSansMono-Regular.ttf", "fontSize": 12,
     });
     let entry = written(folder.path(), &params).await;
     assert!(entry.partial_errors.is_empty(), "{:?}", entry.partial_errors);
-    assert!(entry.raw_result_data["pages"].as_u64().unwrap() >= 8, "{:?}", entry.raw_result_data);
+    assert!(entry.raw_result_data["pages"].as_u64().unwrap() >= 10, "{:?}", entry.raw_result_data);
     let bytes = std::fs::read(folder.path().join("tea.pdf")).unwrap();
     let read = read_document(&bytes, DocumentFormat::Pdf, &DocumentLimits::default()).unwrap();
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
