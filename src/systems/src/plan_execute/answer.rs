@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use super::PlanExecute;
 use super::collect::note_dropped;
 use super::graph::{DIGEST, EXPLAIN, SAVE, SYNTHESISE};
+use super::invented_number::unknown_numbers;
 use super::model_step::reply_text;
 use super::record::ContextEntry;
 use super::state::{AnswerSource, SavedTask, State, TaskStatus};
@@ -19,6 +20,7 @@ use crate::builder::RoleNode;
 use crate::delimited_input::DelimitedInput;
 use crate::node::{NodeContext, StateView, goto};
 use crate::patch::Patch;
+use crate::prompts::ModelTier;
 use crate::reply::{RoleReply, object, text};
 
 /// How often the synthesiser is asked.
@@ -157,10 +159,12 @@ pub(super) fn synthesiser() -> RoleNode<PlanExecute> {
             input
                 .add("context", &cx.state.cwc.brief().to_string())
                 .add("task", &cx.state.user_task);
-            Ok(vec![
-                Message::system(instructions),
-                Message::user(input.then("Answer the task from the results.")),
-            ])
+            let instruction = if cx.state.synthesis_attempts == 0 {
+                "Answer the task from the results."
+            } else {
+                "Answer the task from the results. Copy their numbers, and calculate none."
+            };
+            Ok(vec![Message::system(instructions), Message::user(input.then(instruction))])
         },
         brief: |cx| {
             let state = &cx.state;
@@ -174,15 +178,20 @@ pub(super) fn synthesiser() -> RoleNode<PlanExecute> {
 
 /// What the steps have found, for a model.
 fn add_results(cx: &NodeContext<PlanExecute>, input: &mut DelimitedInput) {
-    let most = cx.system().config.synthesis_chars;
-    for entry in completed(&cx.state) {
-        let result = preview(entry.processed(), most);
+    for (entry, result) in shown_results(cx) {
         input.add_named("result", &entry.narrative_step, &result);
         if !entry.partial_errors.is_empty() {
             let errors: Vec<_> = entry.partial_errors.iter().map(ToString::to_string).collect();
             input.add_named("partial_errors", &entry.narrative_step, &errors.join("\n"));
         }
     }
+}
+
+fn shown_results<'c>(
+    cx: &'c NodeContext<PlanExecute>,
+) -> impl Iterator<Item = (&'c ContextEntry, String)> {
+    let most = cx.system().config.synthesis_chars;
+    completed(&cx.state).map(move |entry| (entry, preview(entry.processed(), most)))
 }
 
 /// The same, for code.
@@ -244,8 +253,8 @@ fn completed(state: &State) -> impl Iterator<Item = &ContextEntry> {
 fn worded(cx: &NodeContext<PlanExecute>, reply: &RoleReply, source: AnswerSource) -> Patch<State> {
     let mut patch = Patch::default();
     let answer = reply_text(reply, "answer");
-    if answer.is_empty() {
-        patch.note("FINAL_SYNTHESIS_FAILED", json!({"message": "the answer is empty"}));
+    if let Some(message) = objection(cx, &answer, source) {
+        patch.note("FINAL_SYNTHESIS_FAILED", json!({"message": message}));
         patch.set(State::synthesis_attempts, cx.state.synthesis_attempts + 1);
         return patch;
     }
@@ -262,7 +271,23 @@ fn worded(cx: &NodeContext<PlanExecute>, reply: &RoleReply, source: AnswerSource
     patch
 }
 
-/// Where an answer goes: an empty one is asked for once more.
+/// What speaks against an answer.
+fn objection(cx: &NodeContext<PlanExecute>, answer: &str, source: AnswerSource) -> Option<String> {
+    if answer.is_empty() {
+        return Some("the answer is empty".to_owned());
+    }
+    let is_small = cx.system().resources.roles.tier("synthesiser") == ModelTier::Small;
+    if !is_small || source != AnswerSource::Synthesized {
+        return None;
+    }
+    let results = shown_results(cx).map(|(_, result)| result + "\n");
+    let unknown = unknown_numbers(answer, &(results.collect::<String>() + &cx.state.user_task));
+    let message =
+        format!("neither the task nor a result has these numbers: {}", unknown.join(", "));
+    (!unknown.is_empty()).then_some(message)
+}
+
+/// Where an answer goes: one that is empty, or has numbers from nowhere, is asked for once more.
 pub(super) fn answered(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
     let is_answered = view.get(State::final_answer)?.is_some();
     let attempts = view.get(State::synthesis_attempts)?;

@@ -1,5 +1,6 @@
 //! Numbers that come from nowhere. A small planner answers a question about the world by calculating
-//! with figures of its own, or by writing them into a file, where it should look them up.
+//! with figures of its own, or by writing them into a file, where it should look them up. A small
+//! synthesiser calculates anew what a step has calculated, and gets it wrong.
 
 use antiphon_figures::{QuantityKind, quantities};
 
@@ -48,6 +49,19 @@ pub(super) fn invented_numbers(
     invented.collect()
 }
 
+/// The numbers of an answer that neither the task nor the results have from which it was worded;
+/// they may be rounded, and number the parts of the answer.
+pub(super) fn unknown_numbers(answer: &str, task_and_results: &str) -> Vec<String> {
+    let known = KnownNumbers::of(task_and_results);
+    let is_unknown = |(written, value): &(String, f64)| {
+        let may_count = *value <= COUNTED && value.fract() == 0.0;
+        let decimals = written.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        !may_count && !known.has(*value) && !known.has_rounded(*value, decimals)
+    };
+    let unknown = numbers(answer).into_iter().filter(is_unknown);
+    unknown.map(|(written, _)| written).collect()
+}
+
 /// What a step calculates or writes, by the name of the field, and whether its text may number its
 /// own parts.
 fn stated(step: &PlanStep) -> Option<(&'static str, &str, bool)> {
@@ -79,6 +93,15 @@ impl KnownNumbers {
 
     fn has(&self, number: f64) -> bool {
         self.0.iter().any(|known| (known - number).abs() <= known.abs() * 1e-9)
+    }
+
+    fn has_rounded(&self, number: f64, decimals: usize) -> bool {
+        let half = 0.5 / 10_f64.powi(i32::try_from(decimals).unwrap_or(i32::MAX));
+        let has_decimals = |known: &&f64| known.fract() != 0.0;
+        self.0
+            .iter()
+            .filter(has_decimals)
+            .any(|known| (known - number).abs() <= half * (1.0 + 1e-9))
     }
 }
 

@@ -65,6 +65,35 @@ async fn a_small_model_is_asked_for_plan_and_answer_alone() {
     compare_conversation("plan_execute", "small_planner.txt", &run.requests("planner"));
 }
 
+/// PE-46 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_small_model_that_calculates_anew_is_asked_again_and_then_not_believed() {
+    let sum = json!({"tool_name": "CalculatorTool", "sub_task_input": "62 * 12 + 26 * 12"});
+    let plan = json!({"stages": [[sum]]});
+    let task = "What do both keepers get in a year, at 62 and 26 crowns a month?";
+    let asked = async |answers: [&str; 2], result: f64| {
+        let answers = answers.map(|answer| json!({ "answer": answer }));
+        let replies: [(&str, &[Json]); 2] =
+            [("planner", std::slice::from_ref(&plan)), ("synthesiser", &answers)];
+        ask_small(&replies, &[returns("calculate", &json!({"number": result}))], task).await
+    };
+    let run = asked(["They get 88 crowns.", "They get 1,056 crowns."], 1056.0).await;
+    assert_eq!(run.output().answer, "They get 1,056 crowns.");
+    let again = run.requests("synthesiser").remove(1).messages.pop().unwrap().content.to_string();
+    assert!(again.contains("Copy their numbers"), "{again}");
+    assert_eq!(
+        run.notes("FINAL_SYNTHESIS_FAILED")[0]["message"],
+        "neither the task nor a result has these numbers: 88"
+    );
+
+    let run = asked(["88 crowns.", "88 crowns."], 1056.0).await;
+    assert!(run.output().answer.contains(": 1056"), "{}", run.output().answer);
+    assert!(!run.output().answer.contains("88"), "{}", run.output().answer);
+
+    let run = asked(["1. Each gets a part.\n2. Both get 1056.33 of 62.", ""], 1056.3333).await;
+    assert_eq!(run.requests("synthesiser").len(), 1, "it may count its parts, and round");
+}
+
 #[tokio::test]
 async fn a_small_model_without_tools_reads_of_none() {
     let write = json!({"tool_name": "LLMStepExecutor", "sub_task_input": "Write a poem."});
