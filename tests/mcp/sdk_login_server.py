@@ -20,6 +20,7 @@ from mcp.server.auth.provider import (
     AccessToken,
     AuthorizationCode,
     OAuthAuthorizationServerProvider,
+    RefreshToken,
     construct_redirect_uri,
 )
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
@@ -31,7 +32,7 @@ ADDRESS = f"http://127.0.0.1:{PORT}"
 
 class Accounts(OAuthAuthorizationServerProvider):
     def __init__(self) -> None:
-        self.clients, self.codes, self.tokens = {}, {}, {}
+        self.clients, self.codes, self.tokens, self.renewals = {}, {}, {}, {}
 
     async def get_client(self, client_id):
         return self.clients.get(client_id)
@@ -62,26 +63,31 @@ class Accounts(OAuthAuthorizationServerProvider):
 
     async def exchange_authorization_code(self, client, authorization_code):
         del self.codes[authorization_code.code]
-        token = AccessToken(
-            # No text of another test ends like the beginning of a secret, which is held back.
-            token=f"~{secrets.token_hex(20)}",
-            client_id=client.client_id,
-            scopes=authorization_code.scopes,
-            resource=authorization_code.resource,
-        )
-        self.tokens[token.token] = token
-        return OAuthToken(access_token=token.token, expires_in=3600)
+        return self.issue(client, authorization_code.scopes, authorization_code.resource)
+
+    def issue(self, client, scopes, resource):
+        of = {"client_id": client.client_id, "scopes": scopes, "resource": resource}
+        # No text of another test ends like the beginning of a secret, which is held back.
+        token = AccessToken(token=f"~{secrets.token_hex(20)}", **of)
+        renewal = RefreshToken(token=f"~{secrets.token_hex(20)}", **of)
+        self.tokens[token.token], self.renewals[renewal.token] = token, renewal
+        return OAuthToken(access_token=token.token, refresh_token=renewal.token, expires_in=3600)
 
     async def load_refresh_token(self, client, refresh_token):
-        return None
+        return self.renewals.get(refresh_token)
+
+    async def exchange_refresh_token(self, client, refresh_token, scopes):
+        del self.renewals[refresh_token.token]
+        return self.issue(client, scopes, refresh_token.resource)
 
     async def load_access_token(self, token):
         return self.tokens.get(token)
 
 
+accounts = Accounts()
 server = MCPServer(
     "members",
-    auth_server_provider=Accounts(),
+    auth_server_provider=accounts,
     auth=AuthSettings(
         issuer_url=ADDRESS,
         resource_server_url=f"{ADDRESS}/mcp",
@@ -103,6 +109,15 @@ def members() -> int:
 def token() -> str:
     """The token of the caller."""
     return get_access_token().token
+
+
+@server.tool()
+def expire(renewable: bool) -> str:
+    """Forget all tokens, and those that renew them too if asked."""
+    accounts.tokens.clear()
+    if not renewable:
+        accounts.renewals.clear()
+    return "forgotten"
 
 
 server.run("streamable-http", host="127.0.0.1", port=PORT)

@@ -17,6 +17,7 @@ import pytest
 from antiphon import Agent, Orchestrator, Toolset
 from antiphon.errors import AuthError, ValidationError
 from antiphon.models import scripted
+from antiphon.systems import AgenticSearch
 from support.mcp_peers import sdk_environment
 from support.mcp_servers import free_port, is_open, tool_of
 from support.waiting import happens
@@ -115,6 +116,28 @@ def test_tokens_are_kept_for_the_next_process_and_stay_secret(server: str, tmp_p
     kept.write_text(json.dumps(tokens), encoding="utf-8")
     with Toolset.mcp(server, login=visit, oauth={"token_file": kept}) as tools:
         assert tool_of(tools, "members").call({}) == {"result": 42}
+
+
+def test_a_token_that_is_refused_at_a_call_is_renewed_once_without_a_login(server: str) -> None:
+    """AS-20 of docs/systems/agentic-search.md."""
+    pages: list[str] = []
+
+    def first(page: str) -> None:
+        pages.append(page)
+        assert len(pages) == 1, "nobody has to log in again"
+        visit(page)
+
+    plan = {"tasks": [{"tool_name": "members", "tool_arguments": {}}]}
+    answer = {"response_content": "<p>There are 42.</p>"}
+    with Toolset.mcp(server, login=first) as tools:
+        for renewable, kind in ((True, None), (False, "Auth")):
+            model = scripted([{"json": plan}, {"json": answer}])
+            tool_of(tools, "expire").call({"renewable": renewable})
+            found = AgenticSearch(model, tools=[tools]).run("How many members are there?")
+            [task] = found.execution_plan.tasks if found.execution_plan else []
+            assert (task.error.type if task.error else None) == kind
+            assert found.answer == (None if kind else "There are 42.")
+            assert len(pages) == (1 if renewable else 2), "only without a renewal, and in vain"
 
 
 def test_why_there_is_no_access(server: str, tmp_path: Path) -> None:
