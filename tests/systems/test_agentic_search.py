@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from antiphon import Agent, RetryPolicy, Tool, ToolContext
+from antiphon import Agent, Orchestrator, RetryPolicy, Tool, ToolContext
+from antiphon.budget import Budget
 from antiphon.errors import AntiphonError, StateError, ValidationError
 from antiphon.models import scripted
 from antiphon.systems import AgenticSearch, AgenticSearchResult
@@ -221,6 +222,26 @@ def test_tools_reach_the_context_of_the_run() -> None:
 
 
 def test_a_call_waits_for_a_person_and_goes_on_with_the_answer() -> None:
+def test_a_question_that_is_out_of_time_or_calls_at_the_answer_says_so() -> None:
+    async def never(brief: dict[str, Any]) -> dict[str, Any]:
+        await asyncio.Event().wait()
+        return brief
+
+    planned = plan(task("stories", query="a"))
+    late = AgenticSearch(
+        scripted([planned]), synthesiser=never, tools=[stories], question_timeout_s=0.3
+    )
+    asked = scripted([planned, words("<p>12</p>")])
+    limited = AgenticSearch(asked, tools=[stories], budget=Budget(model_calls=1))
+    for search in (late, limited):
+        result = search.run("Many?")
+        assert (result.outcome, result.search_outcome) == ("budget", "fallback_html")
+        assert result.error is not None
+        assert result.error.code == "budget_exhausted"
+        assert "12 of 5" in result.html
+    assert len(asked.requests) == 1
+
+
     calls: list[str] = []
     search = paying(calls, checkpointer="memory:")
     paused = search.run("Buy tea.", thread="t")

@@ -7,6 +7,7 @@ use antiphon_core::Fault;
 use serde_json::json;
 
 use super::AgenticSearch;
+use super::config::NoToolsPolicy;
 use super::conversation::preview;
 use super::execute::check;
 use super::plan::{ExecutionPlan, PlanSource, TaskError, TaskErrorKind, TaskStatus, moment};
@@ -71,18 +72,18 @@ pub(super) async fn respond(cx: NodeContext<AgenticSearch>) -> Result<Patch<Stat
         return Ok(patch);
     }
     let mut plan = state.plan();
-    let has_ended = plan.tasks.iter().all(super::plan::SearchTask::is_finished);
     let no_tools = state.available_tools.is_empty();
-    let was_asked = state.error.is_some() || (has_ended && state.has_synthesis);
-    let is_spent = !no_tools && !was_asked;
+    let asks = !no_tools || cx.system().config.on_no_tools == NoToolsPolicy::Model;
+    // Without a failure or a reply, nothing but a spent budget leads here.
+    let is_spent = asks && state.error.is_none() && !state.has_replied;
     let now = moment(cx.call.cx.clock.now());
     for task in plan.tasks.iter_mut().filter(|task| task.status == TaskStatus::Executing) {
         let message = "the time or the calls of the question are spent";
         task.fail(TaskError::new(TaskErrorKind::Timeout, message), &now);
     }
-    let lead = match (no_tools, is_spent) {
-        (true, _) => "No tool can be used to answer the question.",
-        (_, true) => STOPPED,
+    let lead = match (is_spent, no_tools) {
+        (true, _) => STOPPED,
+        (_, true) => "No tool can be used to answer the question.",
         _ => "The results could not be put into an answer.",
     };
     let response = without_synthesiser(&state.query, lead, &plan);

@@ -77,7 +77,10 @@ pub(super) fn build(
         .on_error_goto(PLAN, FALLBACK_PLAN);
     graph.branch(FALLBACK_PLAN, "planned", &planned, has_tasks);
     graph.branch(SCHEDULE, "wave", &[("run", EXECUTE), ("gather", GATHER)], wave);
-    graph.edge(EXECUTE, SCHEDULE).edge(GATHER, SYNTHESIZE);
+    graph.edge(EXECUTE, SCHEDULE);
+    graph.branch(GATHER, "asked", &[("ask", SYNTHESIZE), ("none", FALLBACK)], |view| {
+        Ok(goto(if view.get(State::error)?.is_some() { "none" } else { "ask" }))
+    });
     let answered = [("over", SAVE), ("again", PLAN), ("none", FALLBACK)];
     graph.branch(SYNTHESIZE, "answered", &answered, answered_by);
     graph.on_error_goto(SYNTHESIZE, FALLBACK);
@@ -197,7 +200,7 @@ async fn ask_person(cx: NodeContext<AgenticSearch>) -> Result<NodeExit<State>, F
     Ok(patch.into())
 }
 
-/// Counts what was found, before the answer is asked for.
+/// Counts what was found, before the answer is asked for. A model that cannot be asked is not.
 async fn gather(cx: NodeContext<AgenticSearch>) -> Result<Patch<State>, Fault> {
     let plan = cx.state.plan();
     let completed = plan.with_status(TaskStatus::Completed).count();
@@ -206,9 +209,10 @@ async fn gather(cx: NodeContext<AgenticSearch>) -> Result<Patch<State>, Fault> {
     let step = format!("{completed} results, {failed} failures, from: {}", sources.join(", "));
     let data = json!({"completed": completed, "failed": failed, "sources_used": sources});
     let mut patch = Patch::default();
+    let roles = &cx.system().resources.roles;
     patch
         .note("information_gathered", data)
-        .set(State::has_synthesis, true)
+        .set(State::error, cx.scope.requests.dead_end(roles, &["synthesiser"]))
         .set(State::thinking_steps, [step]);
     Ok(patch)
 }

@@ -34,8 +34,8 @@ state! {
         [Set] current_task_index: usize,
         /// What was done, for a reader.
         [Extend] thinking_steps: Vec<String>,
-        /// Whether the results were given to the synthesis.
-        [Set] has_synthesis: bool,
+        /// Whether the synthesiser has replied.
+        [Set] has_replied: bool,
         /// What the planner asks a person.
         [Set] clarifying_question: Option<String>,
         /// What the person answered.

@@ -33,6 +33,7 @@ pub(super) fn conclude(
     mut reply: RoleReply,
 ) -> Result<Patch<State>, Fault> {
     let mut patch = Patch::default();
+    patch.set(State::has_replied, true);
     let said = reply.messages.last().map(|message: &Message| message.content.text().into_owned());
     let is_read = reply.value.as_ref().is_some_and(|value| !value.is_null());
     let (answer, level) = if is_read {

@@ -1,7 +1,8 @@
 //! A question makes exactly two requests whenever there is a tool, whatever goes wrong.
 
-use antiphon_core::{Category, Fault, FinishReason};
+use antiphon_core::{Category, Fault, FaultCode, FinishReason};
 use antiphon_models::ScriptedReply;
+use antiphon_systems::Outcome;
 use serde_json::json;
 
 use crate::scene::{Scene, answer, fails, plan, says, task};
@@ -62,5 +63,24 @@ async fn a_question_makes_two_requests_in_every_path() {
             assert_eq!(offered, 0, "no tool is offered that a model could call");
             assert!(!run.html().is_empty(), "there is something to show: {number}, {second}");
         }
+    }
+}
+
+/// AS-32 of `docs/systems/agentic-search.md`: the second request of the two could only fail.
+#[tokio::test]
+async fn a_model_that_cannot_be_asked_is_not_asked_again() {
+    for code in [FaultCode::ModelKeyRefused, FaultCode::ModelNotFound] {
+        let refused = Fault::new(code.clone(), "the provider refuses");
+        let run = Scene::new(&json!({}))
+            .tool(&says("stories", "12 stories"))
+            .planner([refused.clone()])
+            .synthesiser([answer("<p>12</p>")])
+            .ask("How many?")
+            .await;
+        assert_eq!(run.model.requests().len(), 1, "{code}");
+        assert_eq!(run.spent(), (1, 1), "a request that is not sent is not counted: {code}");
+        assert_eq!(run.result.outcome, Outcome::Error, "{code}");
+        assert_eq!(run.result.error.as_ref().unwrap().code, refused.code);
+        assert!(run.html().contains("12 stories"), "{}", run.html());
     }
 }

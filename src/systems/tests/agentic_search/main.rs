@@ -13,6 +13,7 @@ mod figures;
 mod flow;
 mod hostile;
 mod iterations;
+mod limits;
 mod narrow_searches;
 mod plans;
 mod prompts;
