@@ -17,7 +17,7 @@ from antiphon import Agent, Orchestrator, RetryPolicy, Tool, ToolContext
 from antiphon.budget import Budget
 from antiphon.errors import AntiphonError, StateError, ValidationError
 from antiphon.models import scripted
-from antiphon.systems import AgenticSearch, AgenticSearchResult
+from antiphon.systems import AgenticSearch, AgenticSearchResult, ReviewLoop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -193,6 +193,17 @@ def test_roles_are_functions_agents_and_models() -> None:
 
 
 @pytest.mark.parametrize("role", ["planner", "synthesiser"])
+def test_a_team_and_a_system_are_refused_because_there_are_two_requests(role: str) -> None:
+    """AS-32 of `docs/systems/agentic-search.md`."""
+    members = [Agent(name=name, model=scripted([])) for name in ("one", "two")]
+    for given in (Orchestrator(members), ReviewLoop(scripted([]))):
+        roles: dict[str, Any] = {role: given}
+        with pytest.raises(ValidationError, match=f"more than one request as the {role}") as caught:
+            AgenticSearch(scripted([]), tools=[stories], **roles)
+        assert (caught.value.code, caught.value.details) == ("role_invalid", {"role": role})
+
+
+@pytest.mark.parametrize("role", ["planner", "synthesiser"])
 def test_an_agent_that_is_tried_again_is_refused_because_there_are_two_requests(role: str) -> None:
     """AS-32 of `docs/systems/agentic-search.md`."""
     for retry in (3, RetryPolicy(max_attempts=2)):
@@ -211,17 +222,6 @@ def test_an_agent_that_is_tried_again_is_refused_because_there_are_two_requests(
     )
 
 
-def test_tools_reach_the_context_of_the_run() -> None:
-    def secret(query: str, ctx: ToolContext[str]) -> str:
-        """Look behind the curtain."""
-        return f"{ctx.context} {query}"
-
-    model = scripted([plan(task("secret", query="x")), words("<p>a</p>")])
-    result = AgenticSearch(model, tools=[secret]).run("What?", context="ada")
-    assert result.gathered_information.task_results[0].result == "ada x"
-
-
-def test_a_call_waits_for_a_person_and_goes_on_with_the_answer() -> None:
 def test_a_question_that_is_out_of_time_or_calls_at_the_answer_says_so() -> None:
     async def never(brief: dict[str, Any]) -> dict[str, Any]:
         await asyncio.Event().wait()
@@ -242,6 +242,17 @@ def test_a_question_that_is_out_of_time_or_calls_at_the_answer_says_so() -> None
     assert len(asked.requests) == 1
 
 
+def test_tools_reach_the_context_of_the_run() -> None:
+    def secret(query: str, ctx: ToolContext[str]) -> str:
+        """Look behind the curtain."""
+        return f"{ctx.context} {query}"
+
+    model = scripted([plan(task("secret", query="x")), words("<p>a</p>")])
+    result = AgenticSearch(model, tools=[secret]).run("What?", context="ada")
+    assert result.gathered_information.task_results[0].result == "ada x"
+
+
+def test_a_call_waits_for_a_person_and_goes_on_with_the_answer() -> None:
     calls: list[str] = []
     search = paying(calls, checkpointer="memory:")
     paused = search.run("Buy tea.", thread="t")

@@ -45,8 +45,8 @@ def as_role(spec: RoleSpec, given: Any) -> dict[str, Any]:
 
     Raises:
         ValidationError: it is none of these, the agent has an option that a role does not take,
-            or the system has not the fields of the reply (``role_invalid``); or as
-            `antiphon.models.get`.
+            the system has not the fields of the reply, or the role makes one request and it is a
+            team or a system (``role_invalid``); or as `antiphon.models.get`.
         AuthError: as `antiphon.models.get`.
     """
     if is_agent(given):
@@ -54,6 +54,8 @@ def as_role(spec: RoleSpec, given: Any) -> dict[str, Any]:
     if isinstance(given, str | list | Model) or is_chat_model(given):
         return {"model": model_adapter(given, f"the {spec.name}")}
     if isinstance(given, TeamBase | SystemBase):
+        if spec.asks_once:
+            raise _asks_more(spec, given)
         return {"act": SystemRole(spec, given)}
     if callable(given) and not isinstance(given, type):
         return {"act": _acting(spec, given)}
@@ -64,6 +66,16 @@ def as_role(spec: RoleSpec, given: Any) -> dict[str, Any]:
         details={"role": spec.name},
         hint='for instance "openai:gpt-5-mini", `antiphon.models.scripted([...])`, a subclass of '
         "`antiphon.Agent`, or a function that takes the brief and returns the reply",
+    )
+
+
+def _asks_more(spec: RoleSpec, given: TeamBase | SystemBase) -> ValidationError:
+    kind = "a team" if isinstance(given, TeamBase) else "a system"
+    return ValidationError(
+        f"{kind} makes more than one request as the {spec.name}: {type(given).__name__}",
+        code="role_invalid",
+        details={"role": spec.name},
+        hint="give an agent, a model, or a function of the brief that asks as it needs",
     )
 
 

@@ -19,6 +19,7 @@ class RoleSpec:
         speaks: whether a reply may be a bare text, with the other fields left empty.
         view: makes the state for an agent's ``act`` from the engine's brief.
         unanswered: fields that are added to the reply if its text explains why there is no answer.
+        asks_once: whether the role makes one request to a model, which no team or system does.
     """
 
     name: str
@@ -26,3 +27,4 @@ class RoleSpec:
     speaks: bool
     view: Callable[[dict[str, Any]], dict[str, Any]]
     unanswered: Mapping[str, Any] = field(default_factory=dict)
+    asks_once: bool = False

@@ -102,6 +102,7 @@ class AgenticSearch(System[AgenticSearchResult]):
             name, a model, or a function of the brief (a dict with ``question``, ``tools``,
             ``history``, ``tasks``, ``missing`` and ``schema``), which returns ``{"reasoning":
             ..., "tasks": [{"tool_name": ..., "tool_arguments": {...}, "depends_on": [...]}]}``.
+            No team and no system, which would make further requests.
         synthesiser: as `planner`; its brief has ``question``, ``results``, ``failed`` and
             ``history``, and it returns ``{"response_content": ..., "reasoning": ..., "sources":
             [...]}``.
@@ -144,9 +145,19 @@ class AgenticSearch(System[AgenticSearchResult]):
     _result = AgenticSearchResult
     progress_reporter = _SearchProgress
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
-        "planner": RoleSpec("planner", ("tasks", "reasoning", "question"), speaks=False, view=dict),
+        "planner": RoleSpec(
+            "planner",
+            ("tasks", "reasoning", "question"),
+            speaks=False,
+            view=dict,
+            asks_once=True,
+        ),
         "synthesiser": RoleSpec(
-            "synthesiser", ("response_content", "reasoning", "sources"), speaks=False, view=dict
+            "synthesiser",
+            ("response_content", "reasoning", "sources"),
+            speaks=False,
+            view=dict,
+            asks_once=True,
         ),
     }
 
