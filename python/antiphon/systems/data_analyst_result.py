@@ -169,8 +169,10 @@ class OrchestratorResponse(SystemResult):
         agent_results: the results of all agents of the plan, in its order.
         trace_events: what happened, if the request asks for it; `trace` has all calls.
         planner: which agents were chosen, and why.
-        metadata: ``confidence``, ``agents``, ``skipped``, ``partial`` (some agents failed),
-            ``turns``, ``truncated`` (agents whose source has more rows than were read),
+        metadata: ``confidence``, ``agents``, ``skipped``, ``partial`` (some agents failed, or
+            were not finished), ``limit`` (of the question that was reached on the way, such as
+            ``model_calls``; else ``None``), ``turns``, ``truncated`` (agents whose source has
+            more rows than were read),
             ``warnings`` (what to know of the query before relying on its rows, such as that a
             join repeats rows that it sums up), ``composer_fallback`` (the answer was composed
             without a model), and ``rejected_answers`` (how wordings differed from what was found).

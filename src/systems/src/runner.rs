@@ -42,7 +42,7 @@ pub use paused_run::PausedRun;
 
 use open_questions::{open_question, waiting};
 use opening::open_thread;
-use spent_budget::{limit_name, spent_budget, spent_dimension};
+use spent_budget::{limit_name, reported_dimension, spent_budget, spent_dimension};
 use unanswered_requests::ending_of_requests;
 
 /// A system, ready for any number of questions at once.
@@ -394,11 +394,12 @@ impl<S: System> SystemRunner<S> {
         let (ending, fault, unasked) =
             ending_of_requests((&self.graph, run, &state), (ending, fault.or(unread)), scope);
         let storage_fault = started.storage_fault();
-        let mut finished = FinishedRun { state, ending, fault, storage_fault, run: scope };
-        let Conclusion { output, outcome, reason, error } = self.system.conclude(&mut finished);
         let events = recorder.events();
+        let spent = spent.or_else(|| reported_dimension(&events));
+        let mut finished = FinishedRun { state, ending, fault, spent, storage_fault, run: scope };
+        let Conclusion { output, outcome, reason, error } = self.system.conclude(&mut finished);
         let error = error.or_else(|| {
-            let spent = spent.or_else(|| spent_dimension(&events, run.budget()));
+            let spent = spent.or_else(|| spent_dimension(run.budget()));
             let is_spent = outcome == Outcome::Budget;
             let fault =
                 |spent: BudgetDimension| spent_budget::<S::Config>(spent, run.budget(), own);

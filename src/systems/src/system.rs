@@ -172,6 +172,8 @@ pub struct FinishedRun<'r, S: System> {
     pub ending: RunEnding,
     /// What it failed with.
     pub fault: Option<Fault>,
+    /// The limit that was reached last, also if the graph came to its end after it.
+    pub spent: Option<BudgetDimension>,
     /// Why the thread does not have all of it; `fault` is the same then.
     pub storage_fault: Option<&'r Fault>,
     /// What the nodes of the run had.

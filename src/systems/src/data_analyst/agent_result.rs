@@ -16,6 +16,9 @@ const PATH_PARAMETERS: &str = "path_parameters";
 /// The detail of a failure of a request to a model: the model has said nothing.
 const NOT_ASKED: &str = "not_asked";
 
+/// The kind of failure of an agent whose question ended before.
+pub(super) const UNFINISHED: &str = "Unfinished";
+
 /// How the work of an agent stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -82,7 +85,7 @@ impl AgentError {
 
     /// That of an agent whose question ended before.
     pub(super) fn unfinished() -> Self {
-        Self::new("Unfinished", "the question ended before")
+        Self::new(UNFINISHED, "the question ended before")
     }
 
     /// The failure of a role that no agent bears.

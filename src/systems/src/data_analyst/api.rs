@@ -118,6 +118,13 @@ pub struct ApiWork {
     pub trace: Vec<TraceEvent>,
 }
 
+impl ApiWork {
+    /// Whether there is a result, be it in words or not.
+    pub(super) const fn has_result(&self) -> bool {
+        self.error.is_some() || self.reply.is_some()
+    }
+}
+
 /// Writes what is known, and how long the agent may still work.
 pub(super) fn patch(cx: &NodeContext<DataAnalyst>, mut work: ApiWork) -> Patch<State> {
     work.time_left_ms = deadline::millis_left(cx, work.started);
@@ -393,6 +400,11 @@ pub(super) fn next(work: &ApiWork) -> &'static str {
 
 /// Makes the result of the agent.
 pub(super) async fn conclude(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>, Fault> {
+    Ok(dispatch::finish(&cx, result(&cx)))
+}
+
+/// The result of the agent, be it in words or not.
+pub(super) fn result(cx: &NodeContext<DataAnalyst>) -> AgentResult {
     let mut work = cx.state.api.clone();
     if work.reply.is_none() && work.error.is_none() {
         work.error = Some(deadline::error());
@@ -408,5 +420,5 @@ pub(super) async fn conclude(cx: NodeContext<DataAnalyst>) -> Result<Patch<State
     };
     result.latency_ms = Some(milliseconds(latency));
     result.trace = work.trace;
-    Ok(dispatch::finish(&cx, result))
+    result
 }

@@ -6,13 +6,14 @@ use antiphon_core::{Fault, Message, Schema};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::DataAnalyst;
 use super::agent_result::{AgentError, AgentResult};
 use super::grounding;
 use super::request::AgentName;
+use super::sql::query;
 use super::state::State;
 use super::tabular::TabularResult;
-use super::trace_event::{TraceEvent, TraceEventKind, agent_failure, event, role_failure};
+use super::trace_event::{TraceEventKind, agent_failure, event, role_failure};
+use super::{DataAnalyst, api, dispatch};
 use crate::builder::RoleNode;
 use crate::computation::RejectedWording;
 use crate::delimited_input::DelimitedInput;
@@ -130,12 +131,24 @@ fn evidence(cx: &NodeContext<DataAnalyst>) -> FigureEvidence {
     known
 }
 
-/// Composes the answer without a model.
+/// Composes the answer without a model. Here come questions too whose time or calls are over: rows
+/// that an agent has found until then are its result.
 pub(super) async fn compose_plainly(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>, Fault> {
     let state = &cx.state;
-    let is_fallback = !needs_no_model(state.results(), state.compose_single);
+    let results: Vec<Option<AgentResult>> =
+        (0..state.plan().len()).map(|place| result_so_far(&cx, place)).collect();
+    let is_fallback = !needs_no_model(results.iter().flatten(), state.compose_single);
     let mut patch = Patch::default();
-    let mut trace = unfinished(&cx);
+    let mut trace = Vec::new();
+    for ((place, agent), result) in state.plan().iter().enumerate().zip(&results) {
+        match result {
+            Some(found) if state.result(place).is_none() => {
+                dispatch::finish_in(&cx, &mut patch, found.clone());
+            }
+            Some(_) => {}
+            None => trace.push(agent_failure(&cx, *agent, &AgentError::unfinished())),
+        }
+    }
     if let Some((_, fault)) = &cx.call.handles {
         let error = AgentError::of_role("ComposerError", fault);
         trace.push(role_failure(&cx, AgentName::Composer, "composer", &error));
@@ -144,17 +157,20 @@ pub(super) async fn compose_plainly(cx: NodeContext<DataAnalyst>) -> Result<Patc
     let data = json!({"fallback": is_fallback});
     trace.push(event(&cx, AgentName::Composer, TraceEventKind::Result, "composed", data));
     patch
-        .set(State::answer, Some(plain_answer(state)))
+        .set(State::answer, Some(plain_answer(state, &results)))
         .set(State::composer_fallback, is_fallback)
         .set(State::trace, trace);
     Ok(patch)
 }
 
-/// The events of agents that were not finished when the time of the question was over.
-fn unfinished(cx: &NodeContext<DataAnalyst>) -> Vec<TraceEvent> {
-    let plan = cx.state.plan().iter().enumerate();
-    let open = plan.filter(|(place, _)| cx.state.result(*place).is_none());
-    open.map(|(_, agent)| agent_failure(cx, *agent, &AgentError::unfinished())).collect()
+/// The result at a place of the plan, also one that has yet to be put into words.
+fn result_so_far(cx: &NodeContext<DataAnalyst>, place: usize) -> Option<AgentResult> {
+    let state = &cx.state;
+    state.result(place).cloned().or_else(|| match state.plan().get(place)? {
+        AgentName::Sql => state.sql.has_result().then(|| query::result(cx)),
+        AgentName::ApiDocs => state.api.has_result().then(|| api::result(cx)),
+        _ => None,
+    })
 }
 
 /// Whether there is nothing for a model to compose: no agent has worked, or a single one whose
@@ -170,14 +186,14 @@ pub(super) fn needs_no_model<'r>(
     }
 }
 
-fn plain_answer(state: &State) -> String {
+fn plain_answer(state: &State, results: &[Option<AgentResult>]) -> String {
     let plan = state.plan();
     if plan.is_empty() {
         let why = state.planner.as_ref().map_or("", |planner| &planner.rationale);
         return format!("The question was not worked on: {why}.");
     }
     let mut sentences = Vec::new();
-    for result in state.results() {
+    for result in results.iter().flatten() {
         let name = result.agent.as_str();
         match (&result.answer, &result.error) {
             (Some(answer), _) if plan.len() == 1 => sentences.push(answer.clone()),
@@ -188,9 +204,10 @@ fn plain_answer(state: &State) -> String {
             (None, None) => {}
         }
     }
-    for (place, agent) in plan.iter().enumerate() {
-        if state.result(place).is_none() {
-            sentences.push(format!("{} was not finished in time.", agent.as_str()));
+    for (agent, result) in plan.iter().zip(results) {
+        if result.is_none() {
+            let name = agent.as_str();
+            sentences.push(format!("{name} was not finished within the limits of the question."));
         }
     }
     sentences.join("\n")

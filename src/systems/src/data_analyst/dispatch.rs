@@ -122,15 +122,24 @@ fn next_wave(
 
 /// Stores the result of an agent at its place in the plan; the last event of one that has failed
 /// is its failure.
-pub(super) fn finish(cx: &NodeContext<DataAnalyst>, mut result: AgentResult) -> Patch<State> {
+pub(super) fn finish(cx: &NodeContext<DataAnalyst>, result: AgentResult) -> Patch<State> {
     let mut patch = Patch::default();
+    finish_in(cx, &mut patch, result);
+    patch
+}
+
+/// As [`finish`], in a patch that has more.
+pub(super) fn finish_in(
+    cx: &NodeContext<DataAnalyst>,
+    patch: &mut Patch<State>,
+    mut result: AgentResult,
+) {
     if let Some(error) = &result.error {
         result.trace.push(agent_failure(cx, result.agent, error));
     }
     if let Some(place) = cx.state.plan().iter().position(|agent| *agent == result.agent) {
         patch.set(State::trace, result.trace.clone()).set(State::agent_results, (place, result));
     }
-    patch
 }
 
 /// Where the question goes from the dispatcher.

@@ -1,12 +1,13 @@
 //! The output of a question.
 
 use antiphon_core::Fault;
+use antiphon_core::budget::BudgetDimension;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::DataAnalyst;
-use super::agent_result::{AgentError, AgentExecutionStatus, AgentResult};
+use super::agent_result::{AgentError, AgentExecutionStatus, AgentResult, UNFINISHED};
 use super::decision::PlannerDecision;
 use super::request::AgentRequest;
 use super::state::State;
@@ -28,7 +29,7 @@ pub struct OrchestratorResponse {
     pub trace: Vec<TraceEvent>,
     /// Which agents were chosen, and why.
     pub planner: Option<PlannerDecision>,
-    /// `confidence`, `agents`, `skipped`, `partial`, `turns`, `truncated`, `cells_cut`,
+    /// `confidence`, `agents`, `skipped`, `partial`, `limit`, `turns`, `truncated`, `cells_cut`,
     /// `composer_fallback`, `rejected_answers`.
     pub metadata: Map<String, Json>,
 }
@@ -49,10 +50,11 @@ pub(super) fn completed(state: &State) -> Outcome {
 pub(super) fn conclude(
     finished: &mut FinishedRun<'_, DataAnalyst>,
 ) -> Conclusion<OrchestratorResponse> {
-    let FinishedRun { state, ending, fault, run, .. } = finished;
+    let FinishedRun { state, ending, fault, spent, run, .. } = finished;
+    let limit = spent.map(BudgetDimension::as_str);
     let outcome = ending.outcome().unwrap_or_else(|| DataAnalyst::completed_outcome(state));
     let request: &AgentRequest = &run.input;
-    let results = results(state, *ending);
+    let results = results(state, *ending, limit);
     let reason = (outcome == Outcome::NoAnswer).then(|| reason(state, &results));
     let data =
         results.iter().filter(|result| result.is_success()).find_map(|it| it.tabular.clone());
@@ -69,7 +71,7 @@ pub(super) fn conclude(
     let output = OrchestratorResponse {
         answer: state.answer.clone().unwrap_or_default(),
         data: data.filter(|_| request.include_data),
-        metadata: metadata(state, &results),
+        metadata: metadata(state, &results, limit),
         agent_results: results.iter().map(shown).collect(),
         trace: if request.trace { state.trace.clone() } else { Vec::new() },
         planner: state.planner.clone(),
@@ -83,11 +85,13 @@ fn failure(state: &State, outcome: Outcome) -> Option<Fault> {
 }
 
 /// The results of all agents of the plan; one that was not finished was skipped.
-fn results(state: &State, ending: RunEnding) -> Vec<AgentResult> {
+fn results(state: &State, ending: RunEnding, limit: Option<&str>) -> Vec<AgentResult> {
     let unfinished = |agent| {
         let mut error = AgentError::unfinished();
         if ending == RunEnding::Paused {
             "it waits for a person".clone_into(&mut error.message);
+        } else if let Some(limit) = limit {
+            error.message = format!("the question reached a limit before: {limit}");
         }
         AgentResult::unanswered(agent, AgentExecutionStatus::Skipped, error)
     };
@@ -107,14 +111,17 @@ fn reason(state: &State, results: &[AgentResult]) -> String {
     failed.join("; ")
 }
 
-fn metadata(state: &State, results: &[AgentResult]) -> Map<String, Json> {
+fn metadata(state: &State, results: &[AgentResult], limit: Option<&str>) -> Map<String, Json> {
     let is_skipped = |result: &&AgentResult| result.status == AgentExecutionStatus::Skipped;
     let names = |skipped: bool| -> Vec<&str> {
         let those = results.iter().filter(|result| is_skipped(result) == skipped);
         those.map(|result| result.agent.as_str()).collect()
     };
     let has_success = results.iter().any(AgentResult::is_success);
-    let is_partial = has_success && results.iter().any(|result| !result.is_success());
+    let is_unfinished =
+        |one: &AgentResult| one.error.as_ref().is_some_and(|error| error.kind == UNFINISHED);
+    let is_partial = results.iter().any(is_unfinished)
+        || (has_success && results.iter().any(|result| !result.is_success()));
     let those = |is_so: fn(&TabularResult) -> bool| -> Vec<&str> {
         let cut = results.iter().filter(|one| one.tabular.as_ref().is_some_and(is_so));
         cut.map(|result| result.agent.as_str()).collect()
@@ -124,6 +131,7 @@ fn metadata(state: &State, results: &[AgentResult]) -> Map<String, Json> {
         ("agents", json!(names(false))),
         ("skipped", json!(names(true))),
         ("partial", json!(is_partial)),
+        ("limit", json!(limit)),
         ("turns", json!(names(false).len())),
         ("truncated", json!(those(|table| table.truncated))),
         ("cells_cut", json!(those(|table| table.cells_cut))),

@@ -8,18 +8,20 @@ use std::sync::Arc;
 use crate::result::Outcome;
 use crate::system::SystemConfig;
 
-/// The limit that ended a question: the last one that an event reports, else one that is spent.
-pub(super) fn spent_dimension(events: &[Arc<Event>], budget: &Budget) -> Option<BudgetDimension> {
-    let reported = events.iter().rfind(|event| event.kind == EventKind::Budget);
-    let name = reported.and_then(|event| event.data.get("dimension")?.as_str());
-    let named = BudgetDimension::ALL.into_iter().find(|one| Some(one.as_str()) == name);
+/// The limit that ended a question, as the last event about one reports it.
+pub(super) fn reported_dimension(events: &[Arc<Event>]) -> Option<BudgetDimension> {
+    let reported = events.iter().rfind(|event| event.kind == EventKind::Budget)?;
+    let name = reported.data.get("dimension")?.as_str()?;
+    BudgetDimension::ALL.into_iter().find(|one| one.as_str() == name)
+}
+
+/// A limit that is spent.
+pub(super) fn spent_dimension(budget: &Budget) -> Option<BudgetDimension> {
     let calls = [BudgetCharge::Model, BudgetCharge::Tool];
-    named.or_else(|| calls.into_iter().find_map(|charge| budget.allows(charge).err())).or_else(
-        || {
-            let limit = budget.limits().supersteps?;
-            (budget.spent().supersteps >= limit).then_some(BudgetDimension::Supersteps)
-        },
-    )
+    calls.into_iter().find_map(|charge| budget.allows(charge).err()).or_else(|| {
+        let limit = budget.limits().supersteps?;
+        (budget.spent().supersteps >= limit).then_some(BudgetDimension::Supersteps)
+    })
 }
 
 /// The name of the limit that ended a question.

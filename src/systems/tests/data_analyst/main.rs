@@ -14,6 +14,7 @@ mod conversation_snapshot;
 mod deadlines;
 mod doubts;
 mod failures;
+mod limits;
 mod listing;
 mod mending;
 mod planning;

@@ -209,8 +209,10 @@ async fn a_question_that_runs_out_of_time_keeps_what_was_found() {
     let result = task.await.unwrap().unwrap();
     assert_eq!(result.outcome, Outcome::Answered);
     let answer = &result.output.answer;
-    assert_eq!(answer, "sql: There are 3.\ncomputation was not finished in time.");
+    let unfinished = "computation was not finished within the limits of the question.";
+    assert_eq!(*answer, format!("sql: There are 3.\n{unfinished}"));
     assert_eq!(result.output.metadata["partial"], json!(true));
+    assert_eq!(result.output.metadata["limit"], json!("wall_time"));
 }
 
 /// Dies at the end of a node, or when a tool has returned all numbers.

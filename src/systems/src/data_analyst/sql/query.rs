@@ -18,6 +18,7 @@ use super::work::{CandidateResult, CorrectedQuery, SqlAttempt, SqlWork};
 use crate::data_analyst::DataAnalyst;
 use crate::data_analyst::agent_result::{AgentError, AgentExecutionStatus, AgentResult};
 use crate::data_analyst::deadline;
+use crate::data_analyst::dispatch::finish;
 use crate::data_analyst::failure::{ends_run, is_mended_by_another_query};
 use crate::data_analyst::request::AgentName;
 use crate::data_analyst::state::State;
@@ -452,10 +453,14 @@ pub(in crate::data_analyst) fn give_up(
 pub(in crate::data_analyst) async fn conclude(
     cx: NodeContext<DataAnalyst>,
 ) -> Result<Patch<State>, Fault> {
+    Ok(finish(&cx, result(&cx)))
+}
+
+/// The result of the agent. A model that cannot put rows into words takes them away from nobody.
+pub(in crate::data_analyst) fn result(cx: &NodeContext<DataAnalyst>) -> AgentResult {
     let mut work = cx.state.sql.clone();
-    // A model that cannot put rows into words takes them away from nobody.
     if work.is_open() {
-        give_up(&cx, &mut work, deadline::error());
+        give_up(cx, &mut work, deadline::error());
     }
     let answer = work.answer.clone().or_else(|| plain_answer(&work));
     let latency = cx.call.cx.clock.now().as_micros().saturating_sub(work.started);
@@ -466,7 +471,7 @@ pub(in crate::data_analyst) async fn conclude(
     result.tabular = work.table.filter(|_| result.is_success());
     result.latency_ms = Some(crate::data_analyst::milliseconds(latency));
     result.trace = work.trace;
-    Ok(crate::data_analyst::dispatch::finish(&cx, result))
+    result
 }
 
 /// Rows in words without a model.

@@ -114,6 +114,11 @@ impl SqlWork {
         self.table.is_none() && self.error.is_none()
     }
 
+    /// Whether there is a result, be it in words or not.
+    pub(crate) const fn has_result(&self) -> bool {
+        !self.is_open() || !self.candidates.is_empty()
+    }
+
     /// The rows of the table that models read: more of a list, whose rows are short.
     pub(crate) fn shown_rows(&self, usual: usize) -> usize {
         if self.listing.is_some() { usual.max(MOST_LISTED) } else { usual }
