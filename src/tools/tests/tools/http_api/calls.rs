@@ -58,10 +58,10 @@ fn placeholders_are_replaced_at_the_borders_of_segments() {
         url("/v1/orders/:id/items/:idx", &call).unwrap(),
         "https://api.example.com/base/v1/orders/7/items/9"
     );
-    let call = with_path(json!({"name": "a b/c?d#e%2f..", "kind": "ü"}));
+    let call = with_path(json!({"name": "a b/c?d#e%2f", "kind": "ü"}));
     assert_eq!(
         url("/files/{name}.{kind}/raw", &call).unwrap(),
-        "https://api.example.com/base/files/a%20b%2Fc%3Fd%23e%252f...%C3%BC/raw"
+        "https://api.example.com/base/files/a%20b%2Fc%3Fd%23e%252f.%C3%BC/raw"
     );
     let literal = url("/time/12:30", &ApiCall::default()).unwrap();
     assert_eq!(literal, "https://api.example.com/base/time/12:30");
@@ -69,7 +69,8 @@ fn placeholders_are_replaced_at_the_borders_of_segments() {
 
 #[test]
 fn values_that_would_change_the_path_are_refused() {
-    for id in [json!(".."), json!("."), json!(""), json!("a\nb"), json!({"a": 1}), json!(null)] {
+    let paths = ["..", ".", "7/../x", "../x", "7\\..\\x", "%2e%2e", "7%2F..", "a/./b", "", "a\nb"];
+    for id in paths.map(Json::from).into_iter().chain([json!({"a": 1}), json!(null)]) {
         let call = with_path(json!({"id": id, "idx": 1}));
         let fault = url("/v1/orders/:id/items/:idx", &call).unwrap_err();
         assert_eq!(fault.code, "api_call_invalid", "{id}");
