@@ -459,6 +459,27 @@ def test_functions_can_have_the_roles(shop: Path) -> None:
         sandbox=False,
         sql_writer=write,
         sql_reviewer=lambda brief: {"sql": brief["query"]},
+@pytest.mark.parametrize(
+    ("code", "kinds"),
+    [
+        ("result = 10**10**8", {"SandboxTimeout", "SandboxMemory"}),
+        ("result = len('a' * 10**9)", {"SandboxMemory"}),
+    ],
+)
+def test_large_powers_and_texts_end_within_the_limits(
+    shop: Path, code: str, kinds: set[str]
+) -> None:
+    """DA-28 of `docs/systems/data-analyst.md`."""
+    if not probe("process")["ok"]:
+        pytest.skip("this machine cannot isolate processes")
+    replies = [plan(code), plan(code), {"json": {"answer": "It was too large."}}]
+    with Sandbox(engine="process", limits=Limits(wall=2)) as box:
+        found = analyst(shop, replies, sandbox=box).run("Compute it", disable_agents=["sql"])
+    error = found.agent_results[0].error
+    assert error is not None
+    assert error.type in kinds
+
+
         sql_answerer=lambda brief: {"answer": f"It is {brief['result'].splitlines()[1]}."},
         composer=lambda brief: {"answer": brief["results"][0]["answer"]},
     ).run("How many orders are there?")

@@ -6,7 +6,7 @@ use antiphon_systems::Outcome;
 use antiphon_systems::data_analyst::{AgentRequest, TabularResult, TraceEventKind};
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Scene, ScriptedRun, query, said};
+use crate::scene::{Scene, ScriptedRun, plan, query, said};
 
 const COUNT: &str = "SELECT count(*) AS n FROM orders";
 
@@ -203,6 +203,27 @@ async fn a_database_that_cannot_be_reached_fails_the_agent_at_once() {
         composer.contains("could not be reached") && !composer.contains("/secret"),
         "{composer}"
     );
+}
+
+/// DA-16 of `docs/systems/data-analyst.md`; `src/tools/tests/tools/sql/remote.rs` counts the
+/// attempts to reach a server.
+#[tokio::test]
+async fn other_agents_work_although_the_database_cannot_be_reached() {
+    let scene = Scene::new(&json!({}))
+        .with_api([Ok(json!({"status": 200, "data": {"orders": 7}}))])
+        .role("planner", [plan(&["sql", "api_docs"])])
+        .role("api_planner", [json!({"make_request": true, "method": "GET", "path": "/v1/orders"})])
+        .role("api_answerer", [said("There are 7.")])
+        .role("composer", [said("The API has 7; the database could not be reached.")]);
+    let fault = Fault::new(FaultCode::McpUnreachable, "the server is down");
+    *scene.database.as_ref().unwrap().fault.lock().unwrap() = Some(fault);
+    let run = scene.ask("Count the orders at the endpoint").await;
+    let down = ("sql", "failed".to_owned(), "McpUnavailable".to_owned());
+    assert_eq!(run.results(), [down, ("api_docs", "succeeded".to_owned(), String::new())]);
+    assert_eq!(run.result.outcome, Outcome::Answered);
+    assert_eq!(run.result.output.metadata["partial"], json!(true));
+    let calls = run.database.as_ref().unwrap().calls.lock().unwrap().len();
+    assert_eq!((calls, run.requests("sql_writer").len()), (1, 0), "no second attempt");
 }
 
 /// DA-17 of `docs/systems/data-analyst.md`.

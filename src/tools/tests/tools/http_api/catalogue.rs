@@ -68,6 +68,7 @@ fn a_catalogue_has_endpoints_in_lines_and_in_rows() {
     assert_eq!(catalogue.snippets[0].title, "Dates");
 }
 
+/// DA-18 of `docs/systems/data-analyst.md`.
 #[test]
 fn candidates_are_those_that_share_words_with_the_question() {
     let catalogue = ApiCatalogue::parse(SHOP).unwrap();

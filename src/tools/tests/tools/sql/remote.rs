@@ -118,6 +118,7 @@ async fn a_query_is_checked_before_the_server_gets_it() {
     assert!(query.asked.lock().unwrap().is_empty());
 }
 
+/// DA-16 of `docs/systems/data-analyst.md`.
 #[tokio::test]
 async fn tables_are_described_and_a_call_that_does_not_arrive_is_made_again() {
     let lost = || Fault::foreign(Category::ToolTransport, "mcp_unreachable", "it is down");
@@ -138,6 +139,7 @@ async fn tables_are_described_and_a_call_that_does_not_arrive_is_made_again() {
     let down = told("schema", [Err(lost())]);
     let tools = opened(&down, &told("query", [Ok(json!({}))]), &json!({}));
     assert_eq!(call(&tools[0], json!({})).await.unwrap_err().code, "mcp_unreachable");
+    assert_eq!(down.asked.lock().unwrap().len(), 3, "twice more, and not again");
     let broken = Fault::foreign(Category::Tool, "tool_failed", "no");
     let tools = opened(&told("schema", [Err(broken)]), &told("query", []), &json!({}));
     let names = call(&tools[0], json!({})).await.unwrap();
