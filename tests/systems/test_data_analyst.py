@@ -8,7 +8,8 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from datetime import UTC
+from dataclasses import replace
+from datetime import UTC, date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -108,6 +109,36 @@ def test_a_request_has_all_fields_of_a_question(shop: Path) -> None:
         analyst(shop, []).run(request, trace=True)
 
 
+def test_a_request_is_read_when_it_is_made() -> None:
+    """DA-07 of `docs/systems/data-analyst.md`."""
+    facts = {"day": date(2026, 1, 2)}
+    request = AgentRequest(
+        question="How many?",
+        prefer_agents=[" SQL ", None, "sql"],
+        disable_agents=("Api_Docs",),
+        context=facts,
+    )
+    assert (request.prefer_agents, request.disable_agents) == (("sql",), ("api_docs",))
+    assert request.context == {"day": "2026-01-02"}
+    facts.clear()
+    assert request.context, "what is done to the dict afterwards changes nothing"
+    assert replace(request, max_turns=2).prefer_agents == ("sql",)
+    assert pickle.loads(pickle.dumps(request)) == request
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"question": " "}, "question_blank"),
+        ({"question": 3}, "input_invalid"),
+        ({"prefer_agents": ["foo"]}, "input_invalid"),
+        ({"disable_agents": "sql"}, "input_invalid"),
+        ({"max_turns": 0}, "input_invalid"),
+        ({"trace": "yes"}, "input_invalid"),
+        ({"context": {"api_key": "x"}}, "input_invalid"),
+    ]
+    for fields, code in refused:
+        with pytest.raises(ValidationError) as caught:
+            AgentRequest(**{"question": "How many?", **fields})
+        assert caught.value.code == code
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -178,11 +209,9 @@ def test_names_of_secrets_are_told_by_whole_words(shop: Path) -> None:
         ({"api_key": "x"}, "`context` is read by models, and .*: api_key"),
     ],
 )
-def test_the_facts_of_a_request_are_called_as_it_calls_them(
-    shop: Path, context: Any, message: str
-) -> None:
+def test_the_facts_of_a_request_are_called_as_it_calls_them(context: Any, message: str) -> None:
     with pytest.raises(ValidationError, match=message) as caught:
-        analyst(shop, []).run(AgentRequest(question="How many?", context=context))
+        AgentRequest(question="How many?", context=context)
     assert caught.value.code == "input_invalid"
 
 
@@ -430,6 +459,27 @@ def test_endless_code_ends_and_others_go_on_meanwhile(shop: Path) -> None:
     assert error.type == "SandboxTimeout"
 
 
+@pytest.mark.parametrize(
+    ("code", "kinds"),
+    [
+        ("result = 10**10**8", {"SandboxTimeout", "SandboxMemory"}),
+        ("result = len('a' * 10**9)", {"SandboxMemory"}),
+    ],
+)
+def test_large_powers_and_texts_end_within_the_limits(
+    shop: Path, code: str, kinds: set[str]
+) -> None:
+    """DA-28 of `docs/systems/data-analyst.md`."""
+    if not probe("process")["ok"]:
+        pytest.skip("this machine cannot isolate processes")
+    replies = [plan(code), plan(code), {"json": {"answer": "It was too large."}}]
+    with Sandbox(engine="process", limits=Limits(wall=2)) as box:
+        found = analyst(shop, replies, sandbox=box).run("Compute it", disable_agents=["sql"])
+    error = found.agent_results[0].error
+    assert error is not None
+    assert error.type in kinds
+
+
 def test_streams_batches_and_threads_work_as_for_every_system(shop: Path) -> None:
     stream = analyst(shop, [COUNT, THREE]).stream("How many orders are there?")
     names = [event.name for event in stream]
@@ -459,27 +509,6 @@ def test_functions_can_have_the_roles(shop: Path) -> None:
         sandbox=False,
         sql_writer=write,
         sql_reviewer=lambda brief: {"sql": brief["query"]},
-@pytest.mark.parametrize(
-    ("code", "kinds"),
-    [
-        ("result = 10**10**8", {"SandboxTimeout", "SandboxMemory"}),
-        ("result = len('a' * 10**9)", {"SandboxMemory"}),
-    ],
-)
-def test_large_powers_and_texts_end_within_the_limits(
-    shop: Path, code: str, kinds: set[str]
-) -> None:
-    """DA-28 of `docs/systems/data-analyst.md`."""
-    if not probe("process")["ok"]:
-        pytest.skip("this machine cannot isolate processes")
-    replies = [plan(code), plan(code), {"json": {"answer": "It was too large."}}]
-    with Sandbox(engine="process", limits=Limits(wall=2)) as box:
-        found = analyst(shop, replies, sandbox=box).run("Compute it", disable_agents=["sql"])
-    error = found.agent_results[0].error
-    assert error is not None
-    assert error.type in kinds
-
-
         sql_answerer=lambda brief: {"answer": f"It is {brief['result'].splitlines()[1]}."},
         composer=lambda brief: {"answer": brief["results"][0]["answer"]},
     ).run("How many orders are there?")

@@ -19,6 +19,7 @@ Example:
 
 from antiphon._batch_file import BatchReport, LineProblem
 from antiphon._roles import RoleContext
+from antiphon.systems._analyst_request import AgentRequest
 from antiphon.systems._system import System
 from antiphon.systems.agentic_search import AgenticSearch
 from antiphon.systems.agentic_search_result import (
@@ -42,7 +43,6 @@ from antiphon.systems.computation_result import (
 from antiphon.systems.data_analyst import DataAnalyst
 from antiphon.systems.data_analyst_result import (
     AgentError,
-    AgentRequest,
     AgentResult,
     OrchestratorResponse,
     PlannerDecision,

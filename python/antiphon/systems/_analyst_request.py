@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 from antiphon._keywords import check_keywords
 from antiphon.errors import ValidationError
 from antiphon.systems._inputs import plain_fact
-from antiphon.systems.data_analyst_result import AgentRequest
+from antiphon.systems.data_analyst_result import AgentName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 _SECRET_WORD = re.compile(
     "(token|password|secret|apikey|credentials?|authorization|^headers)$", re.MULTILINE
@@ -21,7 +22,7 @@ _SECRET_WORD = re.compile(
 _SECRET_END = re.compile(r"(^|\n)(tokens|passwords|secrets)\Z|(^|\n)api\nkey(\n|\Z)")
 _WORD_BORDER = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=\d)(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """As src/systems/src/data_analyst/secret_name.rs, whose error speaks of `context`."""
-_AGENTS = ("sql", "api_docs", "computation", "planner", "composer")
+_AGENTS: tuple[str, ...] = get_args(AgentName)
 _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "max_turns": ((int, type(None)), "an integer"),
     "include_data": (bool, "True or False"),
@@ -40,6 +41,55 @@ class AgentRequestOptions(TypedDict, total=False):
     include_data: bool
     trace: bool
     system_prompt: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRequest:
+    """A question for a data analyst, and how it is to be answered.
+
+    Attributes:
+        question: the question.
+        context: what models should know besides, as JSON values. It becomes part of prompts:
+            pass no secrets.
+        prefer_agents: agents that come first if the question is for them. Names are read in any
+            case, each once, without ``None``.
+        disable_agents: agents that are not used, read in the same way.
+        max_turns: how many agents may work; the rest is skipped. Default: all.
+        include_data: whether the response has rows.
+        trace: whether the response has the events.
+        system_prompt: further instructions of the composer.
+
+    Raises:
+        ValidationError: the question is blank (``question_blank``); a field has another type, an
+            agent is unknown, or a key of `context` names a secret (``input_invalid``).
+
+    Example:
+        >>> AgentRequest(question="How many orders?", prefer_agents=[" SQL ", None]).prefer_agents
+        ('sql',)
+    """
+
+    question: str
+    context: Mapping[str, Any] = field(default_factory=dict)
+    prefer_agents: Sequence[str | None] = ()
+    disable_agents: Sequence[str | None] = ()
+    max_turns: int | None = None
+    include_data: bool = True
+    trace: bool = False
+    system_prompt: str | None = None
+
+    def __post_init__(self) -> None:
+        question: Any = self.question
+        if not isinstance(question, str):
+            kind = type(question).__name__
+            raise ValidationError(f"`question` must be a text: {kind}", code="input_invalid")
+        if not question.strip():
+            raise ValidationError(
+                f"the question is blank: {self.question!r}", code="question_blank"
+            )
+        _check_options({name: getattr(self, name) for name in AgentRequestOptions.__annotations__})
+        for name in ("prefer_agents", "disable_agents"):
+            object.__setattr__(self, name, _agents(getattr(self, name)))
+        object.__setattr__(self, "context", plain_facts(self.context, "context"))
 
 
 def request_of(
@@ -63,8 +113,7 @@ def request_of(
             code="input_invalid",
         )
     fields = {name: getattr(question, name) for name in AgentRequestOptions.__annotations__}
-    _check_options(fields)
-    return question.question, {"facts": plain_facts(question.context, "context"), **fields}
+    return question.question, {"facts": question.context, **fields}
 
 
 def plain_facts(facts: Mapping[str, Any] | None, argument: str = "facts") -> dict[str, Any]:
@@ -121,6 +170,12 @@ def _check_agents(name: str, given: Any) -> None:
             code="input_invalid",
             hint=f"did you mean `{near[0]}`?" if near else f"they are {', '.join(_AGENTS)}",
         )
+
+
+def _agents(given: Iterable[Any]) -> tuple[str, ...]:
+    """Agents by their names, each once."""
+    names = (str(agent).strip().lower() for agent in given if agent is not None)
+    return tuple(dict.fromkeys(names))
 
 
 def _check_secrets(facts: Mapping[Any, Any], argument: str) -> None:

@@ -11,11 +11,16 @@ from antiphon.errors import SandboxUnavailable, ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox.engines import runner_of
 from antiphon.systems._analyst_progress import AnalystProgress
-from antiphon.systems._analyst_request import AgentRequestOptions, plain_facts, request_of
+from antiphon.systems._analyst_request import (
+    AgentRequest,
+    AgentRequestOptions,
+    plain_facts,
+    request_of,
+)
 from antiphon.systems._frames import stored_frames
 from antiphon.systems._system import System
 from antiphon.systems.analyst_database import check_rows, database_tools
-from antiphon.systems.data_analyst_result import AgentRequest, OrchestratorResponse
+from antiphon.systems.data_analyst_result import OrchestratorResponse
 
 if TYPE_CHECKING:
     import asyncio

@@ -1,11 +1,11 @@
-"""What a data analyst is asked, and what it returns."""
+"""What a data analyst returns."""
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from antiphon._html import SMALL, WARNING, escaped, folded
 from antiphon.sandbox import SandboxFigure
@@ -13,11 +13,11 @@ from antiphon.systems.result import SystemResult
 from antiphon.systems.tabular import TabularResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
 __all__ = [
     "AgentError",
-    "AgentRequest",
+    "AgentName",
     "AgentResult",
     "OrchestratorResponse",
     "PlannerDecision",
@@ -28,30 +28,7 @@ _LONGEST = 2_000
 """Characters of a failure that a notebook shows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentRequest:
-    """A question for a data analyst, and how it is to be answered.
-
-    Attributes:
-        question: the question.
-        context: what models should know besides, as JSON values. It becomes part of prompts:
-            pass no secrets.
-        prefer_agents: agents that come first if the question is for them.
-        disable_agents: agents that are not used.
-        max_turns: how many agents may work; the rest is skipped. Default: all.
-        include_data: whether the response has rows.
-        trace: whether the response has the events.
-        system_prompt: further instructions of the composer.
-    """
-
-    question: str
-    context: Mapping[str, Any] = field(default_factory=dict)
-    prefer_agents: Sequence[str | None] = ()
-    disable_agents: Sequence[str | None] = ()
-    max_turns: int | None = None
-    include_data: bool = True
-    trace: bool = False
-    system_prompt: str | None = None
+AgentName = Literal["sql", "api_docs", "computation", "planner", "composer"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +43,8 @@ class TraceEvent:
         timestamp: when, in UTC.
     """
 
-    event_type: str
-    agent: str | None
+    event_type: Literal["message", "tool", "decision", "result", "error"]
+    agent: AgentName | None
     data: dict[str, Any]
     message: str | None
     timestamp: datetime
@@ -103,8 +80,8 @@ class AgentResult:
         latency_ms: how long it took, in milliseconds.
     """
 
-    agent: str
-    status: str
+    agent: AgentName
+    status: Literal["succeeded", "failed", "skipped"]
     answer: str | None
     tabular: TabularResult | None
     figures: tuple[SandboxFigure, ...]
@@ -143,10 +120,10 @@ class PlannerDecision:
     """
 
     rationale: str
-    chosen_agents: tuple[str, ...]
+    chosen_agents: tuple[AgentName, ...]
     confidence: float | None
     guardrails: dict[str, Any]
-    depends_on: dict[str, list[str]]
+    depends_on: dict[AgentName, list[AgentName]]
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""
