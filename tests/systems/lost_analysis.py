@@ -1,8 +1,8 @@
 """A process that answers one question about data in a thread, and may be killed on the way.
 
-Arguments: the file, the journal, the database, and at which step the process dies; 0 for never. The
-journal gets a line for each request to a role and each call of the API; the answer goes to
-standard output.
+Arguments: the file, the journal, the database, at which step the process dies, 0 for never, and
+then, if given, after how many seconds it dies, and when steps are stored (`sync`). The journal gets
+a line for each request to a role and each call of the API; the answer goes to standard output.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from antiphon import Tool
 from antiphon.checkpoint import Saver, SqliteSaver
 from antiphon.errors import ValidationError
 from antiphon.systems import DataAnalyst
-from systems.lost_question import Journal
+from systems.lost_question import Journal, die_after
 
 ENDPOINT = {"method": "POST", "path": "/v1/reports"}
 
 
-def analyst(journal: Journal, saver: Saver, database: str) -> DataAnalyst:
+def analyst(journal: Journal, saver: Saver, database: str, durability: Any) -> DataAnalyst:
     """A query, and then a call that has an effect."""
 
     def role(name: str, reply: dict[str, Any]) -> Any:
@@ -64,14 +64,22 @@ def analyst(journal: Journal, saver: Saver, database: str) -> DataAnalyst:
         summariser=answer,
         composer=role("composer", {"answer": "Report 7 was made of 3 orders."}),
         checkpointer=saver,
-        durability="sync",
+        durability=durability,
     )
 
 
-def main(path: str, journal: str, database: str, dies_at: str) -> None:
+def main(
+    path: str,
+    journal: str,
+    database: str,
+    dies_at: str,
+    after: str = "0",
+    durability: str = "sync",
+) -> None:
     """Resumes the question, or begins it."""
     with SqliteSaver.open(path) as saver:
-        asked = analyst(Journal(journal, int(dies_at)), saver, database)
+        asked = analyst(Journal(journal, int(dies_at)), saver, database, durability)
+        die_after(float(after))
         try:
             result = asked.resume("q")
         except ValidationError as error:

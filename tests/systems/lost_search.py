@@ -1,7 +1,8 @@
 """A process that searches for one answer in a thread, and may be killed on the way.
 
-Arguments: the file, the journal, and at which step the process dies; 0 for never. The journal gets
-a line for each request to a role, and for each call of a tool; the answer goes to standard output.
+Arguments: the file, the journal, at which step the process dies, 0 for never, and then, if given,
+after how many seconds it dies, and when steps are stored (`sync`). The journal gets a line for each
+request to a role, and for each call of a tool; the answer goes to standard output.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from antiphon import Tool
 from antiphon.checkpoint import Saver, SqliteSaver
 from antiphon.errors import ValidationError
 from antiphon.systems import AgenticSearch
-from systems.lost_question import Journal
+from systems.lost_question import Journal, die_after
 
 
-def search(journal: Journal, saver: Saver) -> AgenticSearch:
+def search(journal: Journal, saver: Saver, durability: Any) -> AgenticSearch:
     """Three tasks: two at once, and one that needs the first; all of them have effects."""
 
     def planner(brief: dict[str, Any]) -> dict[str, Any]:
@@ -36,13 +37,14 @@ def search(journal: Journal, saver: Saver) -> AgenticSearch:
 
     roles: dict[str, Any] = {"planner": planner, "synthesiser": synthesiser}
     tools = [Tool(write, side_effect="external")]
-    return AgenticSearch(**roles, tools=tools, checkpointer=saver, durability="sync")
+    return AgenticSearch(**roles, tools=tools, checkpointer=saver, durability=durability)
 
 
-def main(path: str, journal: str, dies_at: str) -> None:
+def main(path: str, journal: str, dies_at: str, after: str = "0", durability: str = "sync") -> None:
     """Resumes the question, or begins it."""
     with SqliteSaver.open(path) as saver:
-        asked = search(Journal(journal, int(dies_at)), saver)
+        asked = search(Journal(journal, int(dies_at)), saver, durability)
+        die_after(float(after))
         try:
             result = asked.resume("q")
         except ValidationError as error:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -17,11 +18,11 @@ VICTIM = Path(__file__).with_name("lost_search.py")
 TESTS = str(Path(__file__).parents[1])
 
 
-def run(folder: Path, dies_at: int) -> tuple[int, dict[str, Any] | None]:
-    command = [sys.executable, str(VICTIM), "runs.db", "journal", str(dies_at)]
+def run(folder: Path, dies_at: int, *more: object) -> tuple[int, dict[str, Any] | None]:
+    command = [sys.executable, str(VICTIM), "runs.db", "journal", str(dies_at), *map(str, more)]
     environment = {**os.environ, "PYTHONPATH": TESTS}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
+    assert done.returncode in (0, -signal.SIGKILL, -signal.SIGALRM), done.stderr.decode()
     return done.returncode, json.loads(done.stdout) if done.returncode == 0 else None
 
 
@@ -49,3 +50,22 @@ def test_a_killed_search_goes_on_without_repeating_an_effect(tmp_path: Path, die
     if dies_at == 5:
         assert result["answer"] == "3 written, 0 lost"
         assert journal["planner 1"] == 1, "the plan is not asked for again"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("durability", ["sync", "async"])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_search_that_is_killed_twice_anywhere_goes_on(
+    tmp_path: Path, seed: int, durability: str
+) -> None:
+    """AS-28 of docs/systems/agentic-search.md."""
+    random = Random(f"search {seed} {durability}")
+    for _ in range(2):
+        run(tmp_path, 0, random.uniform(0.0005, 0.06), durability)
+    code, result = run(tmp_path, 0, 0, durability)
+    assert code == 0
+    assert result is not None
+    journal = Counter((tmp_path / "journal").read_text(encoding="utf-8").splitlines())
+    effects = {line: count for line, count in journal.items() if line.startswith("write")}
+    assert set(effects.values()) == {1}, "no call is made twice"
+    assert {task["status"] for task in result["execution_plan"]["tasks"]} <= {"completed", "failed"}

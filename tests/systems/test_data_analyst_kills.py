@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -29,11 +30,20 @@ STEPS = (
 )
 
 
-def run(folder: Path, dies_at: int) -> tuple[int, dict[str, Any] | None]:
-    command = [sys.executable, str(VICTIM), "runs.db", "journal", "shop.db", str(dies_at)]
+def make_shop(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "shop.db")) as connection, connection:
+        connection.executescript(
+            "CREATE TABLE orders (id INTEGER); INSERT INTO orders VALUES (1), (2), (3);"
+        )
+    connection.close()
+
+
+def run(folder: Path, dies_at: int, *more: object) -> tuple[int, dict[str, Any] | None]:
+    files = ("runs.db", "journal", "shop.db")
+    command = [sys.executable, str(VICTIM), *files, str(dies_at), *map(str, more)]
     environment = {**os.environ, "PYTHONPATH": TESTS}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
+    assert done.returncode in (0, -signal.SIGKILL, -signal.SIGALRM), done.stderr.decode()
     return done.returncode, json.loads(done.stdout) if done.returncode == 0 else None
 
 
@@ -43,11 +53,7 @@ def test_a_killed_question_goes_on_without_repeating_an_effect(
     tmp_path: Path, dies_at: int
 ) -> None:
     """DA-41 of `docs/systems/data-analyst.md`."""
-    with closing(sqlite3.connect(tmp_path / "shop.db")) as connection, connection:
-        connection.executescript(
-            "CREATE TABLE orders (id INTEGER); INSERT INTO orders VALUES (1), (2), (3);"
-        )
-    connection.close()
+    make_shop(tmp_path)
     code, _ = run(tmp_path, dies_at)
     assert code == -signal.SIGKILL
     code, result = run(tmp_path, 0)
@@ -68,3 +74,28 @@ def test_a_killed_question_goes_on_without_repeating_an_effect(
     else:
         assert again <= {lost}, "only what was lost is asked for again"
         assert result["answer"] == "Report 7 was made of 3 orders."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("durability", ["sync", "async"])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_question_that_is_killed_twice_anywhere_goes_on(
+    tmp_path: Path, seed: int, durability: str
+) -> None:
+    """DA-41 of `docs/systems/data-analyst.md`."""
+    make_shop(tmp_path)
+    random = Random(f"analysis {seed} {durability}")
+    for _ in range(2):
+        run(tmp_path, 0, random.uniform(0.0005, 0.06), durability)
+    code, result = run(tmp_path, 0, 0, durability)
+    assert code == 0
+    assert result is not None
+    journal = (tmp_path / "journal").read_text(encoding="utf-8").splitlines()
+    asked = Counter(line.split()[0] for line in journal)
+    assert asked["write"] == 1, "no call is made twice"
+    assert result["outcome"] == "answered"
+    report, partial = result["agent_results"][1], result["metadata"]["partial"]
+    if report["status"] == "failed":
+        assert (report["error"]["details"].get("code"), partial) == ("unknown_outcome", True)
+    else:
+        assert (result["answer"], partial) == ("Report 7 was made of 3 orders.", False)
