@@ -1,5 +1,5 @@
-//! Attachments in a checkpoint. A store keeps JSON, so that bytes stand there as base64: each once,
-//! with the superstep of the node that has put them.
+//! Attachments in a checkpoint. A store keeps JSON, so that bytes stand there as base64: with
+//! the superstep of the node that has put them, and in each later snapshot of the thread.
 
 use antiphon_runtime::Attachments;
 use serde::Deserialize;
