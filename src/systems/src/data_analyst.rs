@@ -13,6 +13,7 @@
 //! | `plain_wording` | questions for all tables or endpoints that need no model |
 //! | [`agent_result`], [`tabular`], [`trace_event`] | what they have come to |
 //! | [`state`] | the state of a question |
+//! | `graph`, `sql_graph`, `api_graph` | the graph, and its parts in which two agents work |
 //! | [`outcome`] | the output |
 
 use std::collections::BTreeSet;
@@ -24,6 +25,7 @@ use antiphon_runtime::sandbox::HostCalls;
 
 pub mod agent_result;
 pub mod api;
+mod api_graph;
 mod compose;
 mod computation_agent;
 pub mod config;
@@ -41,6 +43,7 @@ pub mod request;
 mod role_failure;
 pub mod secret_name;
 pub mod sql;
+mod sql_graph;
 pub mod state;
 pub mod tabular;
 pub mod temporal;

@@ -4,9 +4,10 @@
 use antiphon_core::Fault;
 
 use super::agent_result::AgentError;
+use super::api_graph::API_PLAN;
 use super::failure::handled;
-use super::graph::{API_PLAN, SQL_REVIEW, SQL_WRITE};
 use super::request::AgentName;
+use super::sql_graph::{SQL_REVIEW, SQL_WRITE};
 use super::state::State;
 use super::trace_event::role_failure;
 use super::{DataAnalyst, api, deadline, sql};
