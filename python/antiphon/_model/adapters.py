@@ -8,7 +8,14 @@ import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
 from antiphon._antiphon import Model, PieceRedactor
+from antiphon._content import is_content
 from antiphon._event_loop import is_async
+from antiphon._model.content_parts import (
+    chat_text_and_media,
+    list_text_and_media,
+    reply_sent_back,
+    sent_content,
+)
 from antiphon._model.opening import open_any
 from antiphon.errors import ModelOutputError, ValidationError
 
@@ -22,9 +29,9 @@ class FunctionModel:
     Args:
         function: takes the request, a dict with ``messages`` and, where there are any,
             ``tools``, ``schema`` and ``temperature``, and, if it has a parameter ``context``, the
-            context of the run as that keyword; returns a text, or a dict with ``text``,
-            ``tool_calls``, ``usage`` and ``model``. A generator yields the text piece by
-            piece, and may yield such a dict at its end.
+            context of the run as that keyword; returns a text, a list of parts, or a dict with
+            ``text``, ``media`` (a list of parts), ``tool_calls``, ``usage`` and ``model``. A
+            generator yields the text piece by piece, and may yield such a dict at its end.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -133,16 +140,19 @@ def read_reply(reply: Any) -> Any:
     """The return value of a function, as the engine takes it.
 
     Raises:
-        ModelOutputError: it is neither a text nor a dict of the known fields, or a call of a tool
-            is none (``model_reply_malformed``).
+        ModelOutputError: it is neither a text, nor a list of parts, nor a dict of the known
+            fields, or a call of a tool is none (``model_reply_malformed``).
     """
     if isinstance(reply, str):
         return {"text": reply}
-    known = {"text", "tool_calls", "finish", "usage", "model"}
+    if isinstance(reply, list) or is_content(reply):
+        text, media = list_text_and_media(reply)
+        return {"text": text, "media": media}
+    known = {"text", "media", "tool_calls", "finish", "usage", "model"}
     if not isinstance(reply, dict) or not set(reply) <= known:
         found = sorted(set(reply) - known) if isinstance(reply, dict) else type(reply).__name__
         raise ModelOutputError(
-            f"a model function must return a string or a dict, found: {found}",
+            f"a model function must return a string, a list of parts or a dict, found: {found}",
             code="model_reply_malformed",
             hint=f"return a string, or a dict with some of {', '.join(sorted(known))}",
         )
@@ -150,7 +160,9 @@ def read_reply(reply: Any) -> Any:
     if not isinstance(given, list | tuple):
         raise _no_calls(f"no list: {type(given).__name__}")
     calls = [_tool_call(call, place) for place, call in enumerate(given, 1)]
-    return {**reply, "text": reply.get("text") or "", "tool_calls": calls}
+    more, media = list_text_and_media(reply.get("media") or ())
+    texts = [text for text in (reply.get("text"), more) if text]
+    return {**reply, "text": "\n".join(texts), "media": media, "tool_calls": calls}
 
 
 def _tool_call(call: Any, place: int) -> dict[str, str]:
@@ -248,7 +260,8 @@ async def _streamed(pieces: AsyncIterator[Any], ctx: Listener) -> Any:
     whole: Any = None
     shown = _ShownText(ctx)
     async for piece in pieces:
-        if text := _text_of(piece.content):
+        text, _ = chat_text_and_media(piece.content)
+        if text:
             shown.take(text)
         whole = piece if whole is None else whole + piece
     shown.end()
@@ -263,7 +276,7 @@ def arguments_text(call: Any) -> str:
 
 def _messages(request: dict[str, Any]) -> list[Any]:
     kinds = sys.modules["langchain_core.messages"]
-    made = [_message(kinds, message) for message in request["messages"]]
+    made = [one for message in request["messages"] for one in _sent_messages(kinds, message)]
     schema = request.get("schema")
     if schema is not None:
         wanted = json.dumps(schema["json"], ensure_ascii=False)
@@ -276,18 +289,21 @@ def _messages(request: dict[str, Any]) -> list[Any]:
     return made
 
 
-def _message(kinds: Any, message: dict[str, Any]) -> Any:
+def _sent_messages(kinds: Any, message: dict[str, Any]) -> list[Any]:
     content, role = message["content"], message["role"]
     if role == "tool":
-        return kinds.ToolMessage(content=content, tool_call_id=message.get("tool_call_id", ""))
+        call_id = message.get("tool_call_id", "")
+        return [kinds.ToolMessage(content=sent_content(content), tool_call_id=call_id)]
     if role == "assistant":
         calls = [
             {"name": call["name"], "args": _arguments(call), "id": call["id"]}
             for call in message.get("tool_calls", ())
         ]
-        return kinds.AIMessage(content=content, tool_calls=calls)
+        said, media = reply_sent_back(content)
+        reply = kinds.AIMessage(content=said, tool_calls=calls)
+        return [reply, *([kinds.HumanMessage(content=media)] if media else [])]
     kind = kinds.SystemMessage if role == "system" else kinds.HumanMessage
-    return kind(content=content)
+    return [kind(content=sent_content(content))]
 
 
 def _arguments(call: dict[str, Any]) -> dict[str, Any]:
@@ -310,8 +326,10 @@ def _reply_of_message(reply: Any, model: str) -> dict[str, Any]:
     metadata = getattr(reply, "response_metadata", None) or {}
     reason = metadata.get("finish_reason") or metadata.get("stop_reason")
     finish = _FINISH.get(str(reason))
+    text, media = chat_text_and_media(reply.content)
     return {
-        "text": _text_of(reply.content),
+        "text": text,
+        "media": media,
         "tool_calls": [
             {
                 "id": call.get("id") or f"call_{place}",
@@ -324,10 +342,3 @@ def _reply_of_message(reply: Any, model: str) -> dict[str, Any]:
         "model": metadata.get("model_name") or model,
         **({} if finish is None else {"finish": finish}),
     }
-
-
-def _text_of(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    texts = (part if isinstance(part, str) else part.get("text", "") for part in content)
-    return "".join(texts)

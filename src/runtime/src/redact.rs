@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use antiphon_core::event::Event;
-use antiphon_core::{ContentPart, Fault, ModelReply, ToolOutcome};
+use antiphon_core::{ContentPart, Fault, MediaSource, ModelReply, ToolOutcome};
 use serde_json::{Map, Value as Json};
 
 use crate::sandbox::{GuestFault, JobOutcome};
@@ -99,9 +99,7 @@ pub fn clean_reply(reply: &mut ModelReply) {
     }
     clean_written(&mut reply.text);
     for part in &mut reply.media {
-        if let ContentPart::Text { text } = part {
-            clean_string(text);
-        }
+        clean_part(part);
     }
     clean_string(&mut reply.model);
     for call in &mut reply.tool_calls {
@@ -110,6 +108,17 @@ pub fn clean_reply(reply: &mut ModelReply) {
         clean_written(&mut call.arguments);
     }
     reply.provider_content.take_if(|own| clean_json(&mut own.content));
+}
+
+fn clean_part(part: &mut ContentPart) {
+    match part {
+        ContentPart::Text { text } => clean_string(text),
+        ContentPart::Data { value } => clean_json(value),
+        ContentPart::Image(media) | ContentPart::File { media, .. } => match &mut media.source {
+            MediaSource::Text(text) => clean_string(text),
+            MediaSource::Base64(_) | MediaSource::Url(_) => false,
+        },
+    };
 }
 
 /// The result of a tool, or its fault, cleaned.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{FinishReason, ModelReply, ModelRequest, ToolCall, Usage};
+use antiphon_core::{ContentPart, FinishReason, ModelReply, ModelRequest, ToolCall, Usage};
 use antiphon_models::{
     Fallback, ModelSettings, RecordingModel, ReplayModel, ScriptBranch, ScriptedModel,
 };
@@ -158,6 +158,8 @@ fn call_alone() -> CallContext {
 struct CallableReply {
     text: String,
     #[serde(default)]
+    media: Vec<ContentPart>,
+    #[serde(default)]
     tool_calls: Vec<ToolCall>,
     finish: Option<FinishReason>,
     #[serde(default)]
@@ -165,7 +167,7 @@ struct CallableReply {
     model: Option<String>,
 }
 
-/// The reply of a callable: a dict with `text`, and perhaps `tool_calls`, `finish`, `usage`
+/// The reply of a callable: a dict with `text`, and perhaps `media`, `tool_calls`, `finish`, `usage`
 /// and `model`.
 pub(crate) fn reply_of(value: &Bound<'_, PyAny>) -> PyResult<ModelReply> {
     let reply: CallableReply = json::read(value)?;
@@ -173,7 +175,7 @@ pub(crate) fn reply_of(value: &Bound<'_, PyAny>) -> PyResult<ModelReply> {
         if reply.tool_calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
     let mut reply = ModelReply {
         text: reply.text,
-        media: Vec::new(),
+        media: reply.media,
         tool_calls: reply.tool_calls,
         finish: reply.finish.unwrap_or(stopped),
         usage: reply.usage,
