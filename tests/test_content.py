@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -167,6 +168,47 @@ def test_an_image_that_a_tool_returns_is_an_image_for_the_model() -> None:
     model = models.scripted([call, "it rises"])
     Agent(model, tools=[plot]).run("How do prices move?")
     assert _sent(model, 1) == [{"type": "text", "text": "prices in 2025"}, BLOCK]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("among", [True, False])
+def test_a_data_frame_that_a_tool_returns_is_data_for_the_model_and_in_the_state(
+    library: str, among: bool
+) -> None:
+    frames: Any = pytest.importorskip(library)
+    frame = frames.DataFrame({"city": ["Lyon", "Oslo"], "people": [520_774.0, None]})
+
+    @tool
+    def look_up() -> Any:
+        """Look the table up."""
+        return ["found", frame, 3, {"type": "city"}] if among else frame
+
+    call = {"tool_calls": [{"name": "look_up", "arguments": {}}]}
+    model = models.scripted([call, "two cities", "again"])
+    agent = Agent(model, tools=[look_up], checkpointer="memory:")
+    result = agent.run("Which cities?", thread="t")
+    rows = [["Lyon", 520_774.0], ["Oslo", None]]
+    data = {"type": "data", "value": {"row_count": 2, "columns": ["city", "people"], "rows": rows}}
+    more = [{"type": "data", "value": 3}, {"type": "data", "value": {"type": "city"}}]
+    expected = [{"type": "text", "text": "found"}, data, *more] if among else [data]
+    assert _sent(model, 1) == expected
+    assert result.messages[2]["content"] == expected
+    agent.run("Again?", thread="t")
+    assert model.requests[2]["messages"][2]["content"] == expected
+    assert json.dumps(data["value"]) in str(result.trace)
+
+
+def test_the_column_of_a_frame_is_a_table_of_one_column() -> None:
+    @tool
+    def column() -> Any:
+        """Look the column up."""
+        return pd.Series([1.5, float("nan")], name="x")
+
+    call = {"tool_calls": [{"name": "column", "arguments": {}}]}
+    model = models.scripted([call, "done"])
+    Agent(model, tools=[column]).run("q")
+    value = {"row_count": 2, "columns": ["x"], "rows": [[1.5], [None]]}
+    assert _sent(model, 1) == [{"type": "data", "value": value}]
 
 
 def test_blocks_of_other_packages_are_taken_in_messages() -> None:

@@ -23,12 +23,12 @@ class ContentParts(list[Any]):
 
 
 def is_content(value: Any) -> bool:
-    """Whether a value is an image or a file, or a list with one in it."""
+    """Whether a value is an image, a file or a data frame, or a list with one in it."""
     if isinstance(value, ContentParts):
         return True
     if isinstance(value, list | tuple):
-        return any(_is_medium(part) for part in value)
-    return _is_medium(value)
+        return any(map(_is_medium_or_frame, value))
+    return _is_medium_or_frame(value)
 
 
 def read_parts(given: Any) -> str | list[dict[str, Any]]:
@@ -77,10 +77,23 @@ def encode_tool_result(value: Any, tool: str) -> Any:
 def _encoded(value: Any) -> Any:
     if not is_content(value):
         return encode_result(value)
+    if isinstance(value, list | tuple) and not isinstance(value, ContentParts):
+        value = [part if _has_form(part) else _data(part) for part in value]
     try:
         return {"content": _parts(value)}
     except StateError as error:
         raise ToolError(error.message, code="tool_result", hint=error.hint) from error
+
+
+def _has_form(part: Any) -> bool:
+    """Whether a part of a result has its own form; numbers and records are data."""
+    if isinstance(part, dict):
+        return isinstance(part.get("type"), str) and part["type"] in _BLOCKS
+    return isinstance(part, str) or _is_medium_or_frame(part)
+
+
+def _data(value: Any) -> dict[str, Any]:
+    return {"type": "data", "value": encode_result(value)}
 
 
 def decode_tool_result(value: Any) -> Any:
@@ -126,6 +139,8 @@ def _is_address(url: Any) -> bool:
     return isinstance(url, str) and url.startswith(("http://", "https://"))
 
 
+_BLOCKS = {"text", "image", "image_url", "file", "data"}
+"""Types of content blocks that are read."""
 _ELSEWHERE = {"tool_use", "tool_call", "thinking", "redacted_thinking", "reasoning"}
 """Blocks of a reply that a message has in other fields, or that no other model reads."""
 
@@ -150,7 +165,7 @@ def _part(part: Any) -> dict[str, Any]:
     if isinstance(part, dict) and isinstance(part.get("type"), str):
         return _block(part)
     if isinstance(part, dict | list):
-        return {"type": "data", "value": encode_result(part)}
+        return _data(part)
     raise StateError(
         "a part of a message must be a string, an `Image`, a `File`, a data frame or a dict, "
         f"found: {type(part).__name__}",
@@ -165,7 +180,7 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
     if kind == "text" and isinstance(block.get("text"), str):
         return {"type": "text", "text": block["text"]}
     if kind == "data" and "value" in block:
-        return {"type": "data", "value": encode_result(block["value"])}
+        return _data(block["value"])
     if kind == "image_url":
         address = block.get("image_url")
         return _medium("image", address.get("url") if isinstance(address, dict) else address)
@@ -220,8 +235,9 @@ def _rows(frame: Any) -> dict[str, Any]:
     return {"row_count": int(frame.shape[0]), "columns": columns, "rows": rows}
 
 
-def _is_medium(value: Any) -> bool:
-    return isinstance(value, Image | File) or is_picture(value)
+def _is_medium_or_frame(value: Any) -> bool:
+    is_medium = isinstance(value, Image | File) or is_picture(value)
+    return is_medium or is_table(value) or is_series(value)
 
 
 def _label(part: Any) -> str:
