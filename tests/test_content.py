@@ -211,6 +211,46 @@ def test_the_column_of_a_frame_is_a_table_of_one_column() -> None:
     assert _sent(model, 1) == [{"type": "data", "value": value}]
 
 
+def test_a_result_draws_the_images_of_its_messages_and_a_trace_says_their_size() -> None:
+    @tool
+    def plot() -> list[Any]:
+        """Draw the prices."""
+        return ["prices in 2025", Image(PNG)]
+
+    call = {"tool_calls": [{"name": "plot", "arguments": {}}]}
+    result = Agent(models.scripted([call, "it rises"]), tools=[plot], name="analyst").run(
+        ["Like this?", Image(PNG), File(b"%PDF-1", name="<a>.pdf")]
+    )
+    html = result._repr_mimebundle_()["text/html"]
+    assert html.count(f'src="data:image/png;base64,{BLOCK["base64"]}"') == 2
+    assert "image from user" in html
+    assert "image from plot" in html
+    assert "<a>" not in html
+    size = f"[image: image/png, {len(PNG)} bytes]"
+    assert str(result.trace).count(size) == 3, "asked, returned, and read by the model"
+    assert result.trace.to_html().count(size) == 3
+    assert "[file: &lt;a&gt;.pdf, application/pdf, 6 bytes]" in html
+
+
+def test_only_images_are_drawn_and_not_many_of_them() -> None:
+    def drawn(parts: list[Any]) -> str:
+        class Says(Agent):
+            def act(self, state: Any, ctx: Any) -> dict[str, Any]:
+                return {"messages": [{"role": "assistant", "content": parts}], "answer": "done"}
+
+        html: str = Says().run("q")._repr_mimebundle_()["text/html"]
+        return html
+
+    evil = {**BLOCK, "mime_type": 'image/svg+xml" onload="x'}
+    assert drawn([evil]).count('src="data:image/png;base64,') == 1, "its kind is that of its bytes"
+    svg = {"type": "image", "mime_type": "image/svg+xml", "base64": "PHN2Zz4="}
+    away = {"type": "image", "url": "https://a.test/x.png"}
+    assert "<img" not in drawn([svg, away, {**BLOCK, "base64": "~"}])
+    many = drawn([BLOCK] * 10)
+    assert many.count("<img") == 8
+    assert "and 2 more images" in many
+
+
 def test_blocks_of_other_packages_are_taken_in_messages() -> None:
     data = BLOCK["base64"]
     blocks = [

@@ -268,6 +268,7 @@ class RunResult:
         return f"{type(self).__name__}(outcome={self.outcome!r}, answer={answer})"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from antiphon._message_images import message_images
         from antiphon._result_view import ResultView
 
         view = ResultView(
@@ -279,10 +280,11 @@ class RunResult:
             failures=self._failures(),
             resume=f"{self._CALLED}.resume",
         )
+        elements = (*message_images(self.messages), *self._html_parts())
         trace = self.trace.to_html() if self.events else ""
         return {
             "text/plain": view.text(self._text_lines()),
-            "text/html": view.html(self._html_parts(), self._usage_line(), trace),
+            "text/html": view.html(iter(elements), self._usage_line(), trace),
         }
 
     def _name(self) -> str:

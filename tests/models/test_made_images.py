@@ -87,8 +87,8 @@ def test_the_trace_shows_the_image_without_its_bytes(server: Painter) -> None:
     result = painter(server).run("Draw a pixel.")
     (reply,) = (event for event in result.events if event.kind == "model_reply")
     (shown,) = reply.data["media"]
-    assert (shown["type"], shown["base64"]) == ("image", f"[{len(DATA)} characters]")
-    assert "[image: image/png]" in str(result.trace)
+    assert shown == {"type": "image", "mime_type": "image/png", "bytes": len(PIXEL)}
+    assert f"[image: image/png, {len(PIXEL)} bytes]" in str(result.trace)
 
 
 def test_the_image_goes_back_on_the_next_turn_of_a_stored_thread(

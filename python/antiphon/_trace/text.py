@@ -37,7 +37,44 @@ def tokens(usage: dict[str, int]) -> str:
 
 def value_text(value: Any) -> str:
     """A value as text."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and all(map(_is_part, value)):
+        return content_text(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def content_text(parts: list[dict[str, Any]]) -> str:
+    """Content parts as text, a line each; of images and files, their kind and size."""
+    return "\n".join(map(_part_text, parts))
+
+
+def _is_part(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    fields: set[str] = _PART_FIELDS.get(str(value.get("type")), set())
+    return not fields.isdisjoint(value)
+
+
+_PART_FIELDS = {
+    "text": {"text"},
+    "data": {"value"},
+    "image": {"bytes", "url"},
+    "file": {"bytes", "url", "text"},
+}
+"""By type of a part: the fields of which it has one."""
+
+
+def _part_text(part: dict[str, Any]) -> str:
+    if part["type"] == "text":
+        return str(part["text"])
+    if part["type"] == "data":
+        return value_text(part["value"])
+    size = f"{part['bytes']:,} bytes" if "bytes" in part else None
+    about = (part.get("filename"), part.get("mime_type"), part.get("url"), size)
+    said = ", ".join(str(one) for one in about if one is not None)
+    text = f"\n{part['text']}" if "text" in part else ""
+    return f"[{part['type']}: {said}]{text}"
 
 
 def arguments_text(call: ToolTrace) -> str:

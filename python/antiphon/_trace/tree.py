@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from antiphon._content import text_of
 from antiphon._trace.calls import AgentTrace, ModelTrace, ToolTrace
+from antiphon._trace.text import content_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,7 +71,7 @@ class _Model:
         if text is None and "value" in reply:
             text = json.dumps(reply["value"], ensure_ascii=False)
         if "media" in reply:
-            text = "\n".join(part for part in (text, text_of(reply["media"])) if part)
+            text = "\n".join(part for part in (text, content_text(reply["media"])) if part)
         return ModelTrace(
             model=reply.get("model", ""),
             messages=(*asked.get("messages", ()), *reply.get("reasked", ())),

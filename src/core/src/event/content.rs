@@ -89,7 +89,7 @@ fn message(message: &Message) -> Json {
     shown.into()
 }
 
-/// What a message says; the bytes of images and files are only counted.
+/// What a message says; of the bytes of images and files stands only how many they are.
 pub fn content(content: &Content) -> Json {
     match content {
         Content::Text(text) => kept(text),
@@ -100,12 +100,19 @@ pub fn content(content: &Content) -> Json {
 fn parts(parts: &[ContentPart]) -> Json {
     let shown = parts.iter().map(|part| {
         let mut shown = json!(part);
-        if let Some(Json::String(bytes)) = shown.get_mut("base64") {
-            *bytes = format!("[{} characters]", bytes.len());
+        if let Some(fields) = shown.as_object_mut()
+            && let Some(Json::String(base64)) = fields.remove("base64")
+        {
+            fields.insert("bytes".into(), decoded_len(&base64).into());
         }
         shown
     });
     shown.collect()
+}
+
+/// How many bytes a text in base64 stands for.
+fn decoded_len(base64: &str) -> usize {
+    base64.trim_end_matches('=').len() * 3 / 4
 }
 
 fn tool_call(call: &ToolCall) -> Json {
