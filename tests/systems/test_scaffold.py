@@ -385,3 +385,13 @@ def test_what_a_result_lacks_is_told_with_what_is_meant() -> None:
     found = object.__new__(SystemResult)
     with pytest.raises(AttributeError, match="content; did you mean `answer`"):
         _ = found.content  # type: ignore[attr-defined]
+
+
+def test_a_limit_of_time_is_said_with_its_fraction() -> None:
+    async def plan(_: Any) -> Any:
+        await asyncio.Event().wait()
+
+    result = ReviewLoop(scripted([]), planner=plan, question_timeout_s=0.25).run("q")
+    assert result.error is not None
+    assert result.error.message == "the question reached its limit of seconds: 0.25"
+    assert result.error.details["limit"] == 0.25

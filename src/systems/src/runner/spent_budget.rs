@@ -3,7 +3,9 @@
 use antiphon_core::budget::{Budget, BudgetCharge, BudgetDimension, Limits};
 use antiphon_core::event::{Event, EventKind};
 use antiphon_core::{Fault, FaultCode};
+use serde_json::Value as Json;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::result::Outcome;
 use crate::system::SystemConfig;
@@ -47,7 +49,7 @@ pub(super) fn spent_budget<C: SystemConfig>(
     };
     let limit = limit(dimension, budget.limits());
     let message = match limit {
-        Some(limit) => format!("the question reached its limit of {label}: {limit}"),
+        Some(ref limit) => format!("the question reached its limit of {label}: {limit}"),
         None => format!("the question reached its limit of {label}"),
     };
     let name = dimension.as_str();
@@ -64,14 +66,20 @@ pub(super) fn spent_budget<C: SystemConfig>(
     }
 }
 
-fn limit(dimension: BudgetDimension, limits: &Limits) -> Option<u64> {
-    match dimension {
+fn limit(dimension: BudgetDimension, limits: &Limits) -> Option<Json> {
+    let count = match dimension {
+        BudgetDimension::WallTime => return limits.wall_time.map(seconds),
         BudgetDimension::Supersteps => limits.supersteps,
         BudgetDimension::ModelCalls => limits.model_calls,
         BudgetDimension::ToolCalls => limits.tool_calls,
         BudgetDimension::InputTokens => limits.input_tokens,
         BudgetDimension::OutputTokens => limits.output_tokens,
         BudgetDimension::Retries => limits.retries,
-        BudgetDimension::WallTime => limits.wall_time.map(|time| time.as_secs()),
-    }
+    };
+    count.map(Json::from)
+}
+
+/// A whole number of seconds where it is one.
+fn seconds(time: Duration) -> Json {
+    if time.subsec_nanos() == 0 { time.as_secs().into() } else { time.as_secs_f64().into() }
 }
