@@ -29,6 +29,7 @@ mod faithful;
 mod finalize;
 mod graph;
 pub mod input;
+mod listed_parts;
 pub mod message;
 mod orchestrate;
 pub mod outcome;

@@ -10,6 +10,7 @@ use super::config::{Config, ResearchMode};
 use super::conversation::RoleTask;
 use super::faithful::changed_word;
 use super::finalize::format_answer;
+use super::listed_parts::dropped_part;
 use super::message::{MessageDraft, MessageFactory, MessageKind, Participant, attempts};
 use super::patch::Patch;
 use super::reply::{
@@ -218,7 +219,8 @@ fn conclude_final_answer(
     let outcome = state.outcome.unwrap_or(Outcome::Answered);
     // The code of a caller may know better than the expert; a model may not.
     let is_model = !reply.messages.is_empty();
-    let changed = changed_word(&state.expert_answer, answer);
+    let expert = &state.expert_answer;
+    let changed = changed_word(expert, answer).or_else(|| dropped_part(expert, answer));
     if let Some(word) = changed.filter(|_| is_model && outcome == Outcome::Answered) {
         patch.note("final_answer_refused", json!({"answer": answer, "changed": word}));
         (answer, reasoning) = (&state.expert_answer, &state.expert_reasoning);

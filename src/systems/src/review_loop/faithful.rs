@@ -17,13 +17,13 @@ fn new_name(full: &str, short: &str) -> Option<String> {
     words(short).find(is_new).map(str::to_owned)
 }
 
-fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
 /// Whether a word may be a name, or turns the statement around. Numbers were compared before, and
 /// months with them.
-fn matters(word: &str) -> bool {
+pub(super) fn matters(word: &str) -> bool {
     const PLAIN: &str = " a about all an and approximately are as at between both but by each for \
         from he her his i if in is it its of on only or she so some that the their there these \
         they this those to was we were when where which who with january february march april \

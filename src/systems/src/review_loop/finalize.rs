@@ -80,7 +80,7 @@ fn strip_quotes(answer: &str) -> &str {
 
 /// Drops the commas of `1,234,567`. They stay where they may be those of a list: between words,
 /// groups of other sizes, and after a first group of three digits, as in `132,133,134`.
-fn without_separators(answer: &str) -> String {
+pub(super) fn without_separators(answer: &str) -> String {
     let is_part = |sign: char| sign.is_ascii_digit() || sign == ',';
     let mut bare = String::with_capacity(answer.len());
     let mut rest = answer;

@@ -149,27 +149,66 @@ async fn a_plain_answer_is_the_experts_and_no_model_words_it() {
 /// RL-33 of `docs/systems/review-loop.md`.
 #[tokio::test]
 async fn a_short_answer_that_changes_a_number_a_date_or_a_name_is_refused() {
-    let ends = async |expert: &str, short: &str| {
-        let run = Scene::new(&json!({"answer_format": "short"}))
-            .role("planner", [plan(&[], &["e"])])
-            .role("critic", [approve(), approve()])
-            .role("expert", [solved(expert, "why")])
-            .role("finalizer", [worded(short, "short")])
-            .ask("q")
-            .await;
-        let refused = run.notes("final_answer_refused").first().map(|note| note["changed"].clone());
-        (run.answer.output.final_answer, refused.and_then(|word| word.as_str().map(str::to_owned)))
-    };
     for (expert, short) in SAME {
-        assert_eq!(ends(expert, short).await, ((*short).to_owned(), None), "{expert} | {short}");
+        assert_eq!(
+            shortened(expert, short).await,
+            ((*short).to_owned(), None),
+            "{expert} | {short}"
+        );
     }
     for (expert, short, changed) in CHANGED {
-        let (answer, refused) = ends(expert, short).await;
+        let (answer, refused) = shortened(expert, short).await;
         let refused = refused.unwrap_or_default();
         assert_eq!(answer, *expert, "{expert} | {short}");
         assert!(refused.contains(changed), "{expert} | {short}: {refused}");
     }
 }
+
+/// RL-39 of `docs/systems/review-loop.md`.
+#[tokio::test]
+async fn a_short_answer_that_leaves_out_a_part_of_a_list_is_refused() {
+    for (expert, short, dropped) in LISTS {
+        let (answer, refused) = shortened(expert, short).await;
+        let expected = if dropped.is_empty() { short } else { expert };
+        assert_eq!(answer, *expected, "{expert} | {short}");
+        assert_eq!(refused.unwrap_or_default(), *dropped, "{expert} | {short}");
+    }
+}
+
+/// The answer when a finalizer words the expert's, and why its wording was refused.
+async fn shortened(expert: &str, short: &str) -> (String, Option<String>) {
+    let run = Scene::new(&json!({"answer_format": "short"}))
+        .role("planner", [plan(&[], &["e"])])
+        .role("critic", [approve(), approve()])
+        .role("expert", [solved(expert, "why")])
+        .role("finalizer", [worded(short, "short")])
+        .ask("q")
+        .await;
+    let refused = run.notes("final_answer_refused").first().map(|note| note["changed"].clone());
+    (run.answer.output.final_answer, refused.and_then(|word| word.as_str().map(str::to_owned)))
+}
+
+/// An answer with a list, a shorter one, and the part that it drops.
+const LISTS: &[(&str, &str, &str)] = &[
+    ("Paris and Berlin.", "Paris", "Berlin"),
+    ("Paris and Berlin.", "Berlin, Paris", ""),
+    ("The capitals are Paris, New York and Berlin.", "Paris and Berlin", "New York"),
+    ("The capitals are Paris and Berlin.", "Paris and Berlin", ""),
+    ("It is between the Rhine and the Danube.", "the Rhine", "Danube"),
+    ("Trinidad and Tobago", "Trinidad", "Tobago"),
+    ("apples and ripe pears", "apples", "ripe pears"),
+    ("- iron\n- copper\n- tin", "iron, tin", "copper"),
+    ("132, 133, 134", "132, 134", "133"),
+    ("1,234 and 5,678", "5678 and 1234", ""),
+    ("St. Louis or Kansas City", "St. Louis", "Kansas City"),
+    ("Paris; Rom und Bern", "Paris; Rom; Bern", ""),
+    // What is about something else than the list, or is no list.
+    ("Simon and Garfunkel released it in 1969.", "1969", ""),
+    ("Lyon, the third-largest city in France.", "Lyon", ""),
+    ("Lyon, France", "Lyon", ""),
+    ("Yes, it rains and it pours.", "Yes", ""),
+    ("The sum of 17 and 25 is 42.", "42", ""),
+];
 
 /// An answer, and a shorter one that says the same.
 const SAME: &[(&str, &str)] = &[
