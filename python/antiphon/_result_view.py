@@ -41,6 +41,7 @@ class ResultView:
         lines += [preview(self.answer)] if self._is_answered() else []
         lines += more
         lines += [f"? {agent}: {preview(value)}" for _, agent, value in self.questions]
+        lines += [f"answer with {self._how()}"] if self.questions else []
         lines += [f"! {agent}: {message}" for agent, message in self.failures]
         return escape_controls("\n".join(lines))
 
@@ -75,8 +76,11 @@ class ResultView:
         for _, agent, value in self.questions:
             yield f"<div><b>{escape(agent)} asks:</b> {rendered(value)}</div>"
         if self.questions:
-            how = escape(f"{self.resume}(result, {self._example()})")
-            yield f'<div style="{SMALL}">answer with <code>{how}</code></div>'
+            how = f"<code>{escape(self._how())}</code>"
+            yield f'<div style="{SMALL}">answer with {how}</div>'
+
+    def _how(self) -> str:
+        return f"{self.resume}(result, {self._example()})"
 
     def _example(self) -> str:
         if len(self.questions) == 1:

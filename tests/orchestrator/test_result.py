@@ -287,8 +287,9 @@ def test_an_open_question_shows_the_call_that_answers_it() -> None:
 
     team = Orchestrator([Pays(tools=[pay])])
     asked = team.run("q")
-    html = asked._repr_mimebundle_()["text/html"]
-    assert "team.resume(result, {&quot;approve&quot;: True})" in html
+    shown = asked._repr_mimebundle_()
+    assert "team.resume(result, {&quot;approve&quot;: True})" in shown["text/html"]
+    assert 'answer with team.resume(result, {"approve": True})' in shown["text/plain"]
     assert team.resume(asked, {"approve": True}).answer == "3"
 
 
