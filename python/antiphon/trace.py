@@ -45,7 +45,8 @@ class Trace:
         Args:
             events: the events, in order.
             name: the name of the team or system.
-            calls_only: leave out agents that made no call and did not fail.
+            calls_only: leave out agents that made no call, did not fail, and of whose reply
+                nothing is known.
 
         Example:
             >>> from antiphon import Agent, Orchestrator

@@ -83,6 +83,8 @@ class AgentTrace:
         attempt: 1 for the first attempt.
         seconds: how long it took; ``None`` if it has not ended.
         error: why it failed.
+        reply: what the function or the ``act`` of a ready system's role has returned; ``None`` of
+            a model.
         calls: its model calls, its own tool calls, and the agents within it, in order.
     """
 
@@ -91,6 +93,7 @@ class AgentTrace:
     attempt: int = 1
     seconds: float | None = None
     error: str | None = None
+    reply: Any = None
     calls: tuple[ModelTrace | ToolTrace | AgentTrace, ...] = ()
 
 

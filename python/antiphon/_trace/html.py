@@ -62,6 +62,8 @@ def _calls(agent: AgentTrace) -> Iterator[str]:
             yield from _agent(call)
         else:
             yield from _tool(call)
+    if agent.reply is not None:
+        yield from _labelled("reply", value_text(agent.reply))
     if agent.error is not None:
         yield f'<pre style="{_PRE};{_BAD}">{escape(agent.error)}</pre>'
 

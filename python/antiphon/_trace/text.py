@@ -105,6 +105,8 @@ def _agent(agent: AgentTrace, longest: int) -> Iterator[str]:
     yield f"{agent.name} ({duration(agent.seconds)}{attempt})"
     for call in agent.calls:
         yield from _indented(_call(call, longest))
+    if agent.reply is not None:
+        yield from _indented(_labelled("returned", value_text(agent.reply), longest))
     if agent.error is not None:
         yield from _indented(_labelled("failed", agent.error, longest))
 

@@ -17,14 +17,19 @@ if TYPE_CHECKING:
 
 
 def build(events: Sequence[Event], *, calls_only: bool) -> tuple[AgentTrace, ...]:
-    """The executions of agents, with their calls; if asked, of those alone that make calls."""
+    """The executions of agents, with their calls; if asked, without the other nodes of a graph."""
     tree = _Tree()
     for event in events:
         read = _READERS.get(event.kind)
         if read is not None:
             read(tree, event)
     made = (one.make() for one in tree.roots)
-    return tuple(one for one in made if one.calls or one.error is not None or not calls_only)
+    return tuple(one for one in made if not calls_only or _is_told(one))
+
+
+def _is_told(agent: AgentTrace) -> bool:
+    """Whether something is known of an execution beside that it was."""
+    return bool(agent.calls) or agent.error is not None or agent.reply is not None
 
 
 class _Agent:
@@ -37,6 +42,7 @@ class _Agent:
         self.seconds: float | None = None
         self.error: str | None = None
         self.calls: list[_Agent | _Model | _Tool] = []
+        self.reply: Any = None
         self.open: dict[str, _Model | _Tool] = {}
         self.last: _Model | None = None
 
@@ -47,6 +53,7 @@ class _Agent:
             attempt=self.attempt,
             seconds=self.seconds,
             error=self.error,
+            reply=self.reply,
             calls=tuple(call.make() for call in self.calls),
         )
 
@@ -167,6 +174,15 @@ def _node_finished(tree: _Tree, event: Event) -> None:
     agent.seconds = (event.at - agent.started).total_seconds()
 
 
+def _custom(tree: _Tree, event: Event) -> None:
+    if event.name == _ROLE_REPLIED:
+        tree.at(event).reply = event.data["reply"]
+
+
+_ROLE_REPLIED = "role_replied"
+"""The event of a role of a ready system that is code."""
+
+
 def _failed(tree: _Tree, event: Event) -> None:
     # A transport that is tried again fails nothing.
     if event.path and event.name != "transport":
@@ -215,6 +231,7 @@ def _key(event: Event) -> str:
 _READERS: dict[str, Callable[[_Tree, Event], None]] = {
     "node_started": _node_started,
     "node_finished": _node_finished,
+    "custom": _custom,
     "error": _failed,
     "retry": _failed,
     "model_call": _model_call,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use antiphon_core::agent::AgentResult;
 use antiphon_core::command::{Destinations, Update};
+use antiphon_core::event::content::MAX_TEXT;
 use antiphon_core::graph::Graph;
 use antiphon_core::reply::{ReplyParser, UnreadableReply, Violation};
 use antiphon_core::rules::{NoRules, ReducerSite, Rules};
@@ -13,7 +14,7 @@ use antiphon_core::{Fault, FaultCode, Message};
 use antiphon_runtime::{Host, Model, NodeCall, TaskReporter, Tool};
 use async_trait::async_trait;
 use serde::Deserialize;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::builder::{CodeTable, RoleNode};
 use crate::escaped_tool::EscapedTool;
@@ -73,6 +74,7 @@ impl<S: System> SystemHost<S> {
         let scope = &self.scope;
         let context = RoleContext::new(&cx.call, &scope.run_id, scope.user_context.as_ref());
         let reply = role.act(brief, context).await?;
+        cx.note(ROLE_REPLIED, json!({"role": node.role, "reply": shown(&reply)}));
         let parser = self.code.parsers.get(&cx.call.node).ok_or_else(|| no_code(&cx.call))?;
         let read = parser.parse(&reply.to_string());
         let read = read.map_err(|unreadable| unfit_reply(node.role, &unreadable))?;
@@ -96,6 +98,18 @@ impl<S: System> SystemHost<S> {
     fn role(&self, call: &NodeCall) -> Result<&RoleNode<S>, Fault> {
         self.code.roles.get(&call.node).ok_or_else(|| no_code(call))
     }
+}
+
+/// The event of a role that is code; one that is a model has those of its calls.
+const ROLE_REPLIED: &str = "role_replied";
+
+/// A reply in an event, which is kept in memory as long as the result.
+fn shown(reply: &Json) -> Json {
+    let length = reply.to_string().chars().count();
+    if length <= MAX_TEXT {
+        return reply.clone();
+    }
+    format!("[left out: {length} characters]").into()
 }
 
 #[async_trait]
