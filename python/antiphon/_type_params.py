@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     ContextT = TypeVar("ContextT", default=Any)
     OutputT = TypeVar("OutputT", default=Any)
     StateT = TypeVar("StateT", default=Any)
+    InputT = TypeVar("InputT", default=StateT)
 else:
     from types import GenericAlias
     from typing import TypeVar
@@ -29,5 +30,6 @@ else:
     ContextT = TypeVar("ContextT")
     OutputT = TypeVar("OutputT")
     StateT = TypeVar("StateT")
+    InputT = TypeVar("InputT")
 
-__all__ = ["ContextT", "Generic", "OutputT", "StateT"]
+__all__ = ["ContextT", "Generic", "InputT", "OutputT", "StateT"]

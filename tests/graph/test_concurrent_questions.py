@@ -71,7 +71,7 @@ def run_with_answers(node: Any, *answers: Any, own_loop: bool) -> list[Any]:
     """What a run and its resumptions give, on the caller's loop or without one."""
     graph = StateGraph(dict).add_node("node", node).add_edge(START, "node").compile("memory:")
     config: Any = {"configurable": {"thread_id": "t"}}
-    given = [{}, *(Command(resume=answer) for answer in answers)]
+    given: list[Any] = [{}, *(Command(resume=answer) for answer in answers)]
 
     async def run_all() -> list[Any]:
         return [await graph.ainvoke(one, config) for one in given]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, cast, overload
 
 from antiphon._graph_errors import GraphBuildError
 from antiphon._thread_store import saver_of
-from antiphon._type_params import Generic, StateT
+from antiphon._type_params import Generic, InputT, StateT
 from antiphon.graph._assemble import assemble
 from antiphon.graph._breakpoints import read_stops
 from antiphon.graph._declaration import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("antiphon.graph")
 
 
-class StateGraph(GraphDeclaration, Generic[StateT]):
+class StateGraph(GraphDeclaration, Generic[StateT, InputT]):
     """A graph of nodes that read and write a shared state. Compile it to run it.
 
     Args:
@@ -63,11 +63,21 @@ class StateGraph(GraphDeclaration, Generic[StateT]):
 
     @overload
     def __init__(
-        self,
+        self: StateGraph[StateT, StateT],
         state_schema: type[StateT],
         context_schema: type | None = ...,
         *,
-        input_schema: Any = ...,
+        input_schema: None = ...,
+        output_schema: Any = ...,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: StateGraph[StateT, InputT],
+        state_schema: type[StateT],
+        context_schema: type | None = ...,
+        *,
+        input_schema: type[InputT],
         output_schema: Any = ...,
     ) -> None: ...
 
@@ -268,7 +278,7 @@ class StateGraph(GraphDeclaration, Generic[StateT]):
         name: str | None = None,
         strict: bool = False,
         limits: Mapping[str, float] | None = None,
-    ) -> CompiledGraph[StateT]:
+    ) -> CompiledGraph[StateT, InputT]:
         """Checks the graph and freezes it. Later changes of the builder do not reach it.
 
         Args:
@@ -297,7 +307,7 @@ class StateGraph(GraphDeclaration, Generic[StateT]):
         graph.interrupt_before_nodes = before
         graph.interrupt_after_nodes = after
         self._compiled = True
-        return cast("CompiledGraph[StateT]", graph)
+        return cast("CompiledGraph[StateT, InputT]", graph)
 
     if not TYPE_CHECKING:  # checkers report it themselves
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from antiphon._antiphon import Command, enclosing_context, select
 from antiphon._sync_async import Routine, async_method, sync_method, twin
 from antiphon._thread_store import saver_of
-from antiphon._type_params import Generic, StateT
+from antiphon._type_params import Generic, InputT, StateT
 from antiphon.graph._batch import Batches
 from antiphon.graph._breakpoints import no_breakpoints_within, read_stops
 from antiphon.graph._input import concurrency_of, context_of, entry, limit_of, merge
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from antiphon._diagram import Diagram
     from antiphon._thread_store import Durability
     from antiphon.graph._breakpoints import Breakpoints, Stops
+    from antiphon.graph._input import GraphInput
     from antiphon.graph._plan import GraphPlan
     from antiphon.graph._runtime import RunnableConfig
     from antiphon.graph._stream import StreamMode, Version
@@ -41,7 +42,7 @@ _SETTINGS = (
 )
 
 
-class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT]):
+class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT, InputT]):
     """A graph that can run; `StateGraph.compile` makes it. Only its attributes can be changed.
 
     Each method has an async twin; both accept sync and async nodes. A graph may be invoked by
@@ -70,7 +71,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT]
 
     def invoke(
         self,
-        input: Any,  # noqa: A002 - LangGraph's name
+        input: GraphInput[InputT],  # noqa: A002 - LangGraph's name
         config: RunnableConfig | None = None,
         *,
         context: Any = None,
@@ -84,9 +85,10 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT]
         """Runs the graph until it ends or pauses.
 
         Args:
-            input: the first writes: a dict, an instance of the schema, or a `Command`. On a
-                thread, None continues from the last checkpoint, and ``Command(resume=...)``
-                answers a question, or several by a dict from their ids to answers.
+            input: the first writes: a dict of any of the state's keys, an instance of the
+                schema, or a `Command`. On a thread, None continues from the last checkpoint, and
+                ``Command(resume=...)`` answers a question, or several by a dict from their ids to
+                answers.
             config: settings of this call; see `RunnableConfig`.
             context: ``runtime.context`` of the nodes; a dict is converted to the graph's
                 ``context_schema``.
@@ -124,7 +126,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT]
 
     async def ainvoke(
         self,
-        input: Any,  # noqa: A002
+        input: GraphInput[InputT],  # noqa: A002
         config: RunnableConfig | None = None,
         *,
         context: Any = None,
@@ -150,7 +152,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT]
 
     def stream(
         self,
-        input: Any,  # noqa: A002
+        input: GraphInput[InputT],  # noqa: A002
         config: RunnableConfig | None = None,
         *,
         context: Any = None,
@@ -199,7 +201,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT]
 
     async def astream(
         self,
-        input: Any,  # noqa: A002
+        input: GraphInput[InputT],  # noqa: A002
         config: RunnableConfig | None = None,
         *,
         context: Any = None,

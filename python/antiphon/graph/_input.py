@@ -12,7 +12,13 @@ from antiphon._state_schema import ROOT, Schema, annotated_keys, is_model
 from antiphon._validation import LARGEST_ID, is_count
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from antiphon._type_params import InputT
     from antiphon.graph._runtime import RunnableConfig
+
+    GraphInput: TypeAlias = InputT | Mapping[str, Any] | Command | None
+    """What a graph takes. A dict may have any of the keys, which no type of a TypedDict says."""
 
 RECURSION_LIMIT = 10_007
 """Supersteps, unless the config says otherwise."""
@@ -79,6 +85,8 @@ def entry(given: Any, schema: Schema, *, kept: bool = False) -> dict[str, Any] |
         return given if given.keys() <= keys else {key: given[key] for key in given if key in keys}
     if is_annotated(given):
         return {key: value for key, value in wrote(given).items() if key in schema.channels}
+    if isinstance(given, Mapping):
+        return {key: given[key] for key in given if key in schema.channels}
     raise InvalidUpdateError(
         f"a graph takes a dict or an instance of its schema, found: {type(given).__name__}"
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 from antiphon import Agent, Orchestrator, tool
+from antiphon.graph import StateGraph
 
 
 @dataclass
@@ -20,6 +22,16 @@ class Clerk(Agent[Deps, str]):
 def population(city: str) -> int:
     return len(city)
 
+
+class State(TypedDict):
+    text: str
+
+
+graph = StateGraph(State).compile()
+graph.invoke("a")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+graph.invoke([{"text": "a"}])  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+graph.invoke(Deps("ada"))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+graph.stream(3)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
 
 population(3)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
 tool(retry="often")  # type: ignore[call-overload] # pyright: ignore[reportArgumentType]
