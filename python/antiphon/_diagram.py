@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _START, _END = "__start__", "__end__"
 _ELSEWHERE = {
@@ -85,6 +85,18 @@ class Diagram:
                 drawn["conditional"] = True
             edges.append(drawn)
         return {"nodes": nodes, "edges": edges}
+
+    def loop_through(self, names: Iterable[str]) -> list[str]:
+        """The nodes on loops through one of `names`, in order, as far as arrows show them."""
+        onward: dict[str, set[str]] = {}
+        back: dict[str, set[str]] = {}
+        for edge in self.edges:
+            onward.setdefault(edge.source, set()).add(edge.target)
+            back.setdefault(edge.target, set()).add(edge.source)
+        found: set[str] = set()
+        for name in names:
+            found |= _reached(onward, name) & _reached(back, name)
+        return [name for name in self.nodes if name in found]
 
     def draw_svg(self) -> str:
         """The graph as a self-contained SVG image."""
@@ -235,3 +247,14 @@ def _svg_edge(arrow: DiagramEdge, boxes: Mapping[str, _NodePosition], right: flo
     label = f'<text class="l" x="{x:.1f}" y="{y:.1f}">{escape(arrow.label)}</text>'
     drawn = f'<path{style} d="{path}" marker-end="url(#antiphon-tip)"/>'
     return drawn + (label if arrow.label else "")
+
+
+def _reached(arrows: Mapping[str, set[str]], start: str) -> set[str]:
+    """The nodes at the ends of paths of at least one arrow."""
+    found: set[str] = set()
+    left = [start]
+    while left:
+        ends = arrows.get(left.pop(), set()) - found
+        found |= ends
+        left += ends
+    return found

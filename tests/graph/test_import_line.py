@@ -187,12 +187,27 @@ class TestErrors:
         with pytest.raises(impl.GraphBuildError, match="needs a `thread_id`\n"):
             graph.invoke({})
 
-    def test_the_error_of_an_endless_loop_names_the_next_node(self, impl: Impl, run: Run) -> None:
+    def test_the_error_of_an_endless_loop_names_its_nodes_and_the_next_one(
+        self, impl: Impl, run: Run
+    ) -> None:
         nodes = {"ask": say("ask"), "think": say("think")}
         edges = [(impl.START, "ask"), ("ask", "think"), ("think", "ask")]
         graph = impl.build(Log, nodes, edges)
-        with pytest.raises(impl.GraphRecursionError, match="next would be `think`: 3"):
+        message = "; `ask`, `think` form a loop; next would be `think`: 3"
+        with pytest.raises(impl.GraphRecursionError, match=message):
             run(graph, {}, {"recursion_limit": 3})
+        alone = impl.build(Log, {"a": say("a")}, [(impl.START, "a"), ("a", "a")])
+        with pytest.raises(impl.GraphRecursionError, match="; `a` leads to itself; next"):
+            run(alone, {}, {"recursion_limit": 3})
+
+    def test_the_error_of_a_long_way_names_no_loop(self, impl: Impl, run: Run) -> None:
+        ways = [(impl.START, "a"), ("a", "b"), ("b", "c"), ("b", "a")]
+        graph = impl.build(Log, {name: say(name) for name in "abc"}, ways)
+        with pytest.raises(impl.GraphRecursionError, match="; `a`, `b` form a loop; next"):
+            run(graph, {}, {"recursion_limit": 3})
+        straight = impl.build(Log, {name: say(name) for name in "abc"}, ways[:-1])
+        with pytest.raises(impl.GraphRecursionError, match="supersteps; next would be `c`: 2"):
+            run(straight, {}, {"recursion_limit": 2})
 
     def test_the_tool_node_of_langgraph(self, impl: Impl) -> None:
         prebuilt = pytest.importorskip("langgraph.prebuilt")

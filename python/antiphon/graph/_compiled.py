@@ -394,7 +394,8 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
             registry=None if outer is None or outer.run.kept_in is None else plan.registry(),
             run_id=None if run_id is None else str(run_id),
         )
-        handle = RunHandle(run, limit) if trace is None else trace.handle(run, limit)
+        about_run = (run, limit, plan.diagram)
+        handle = RunHandle(*about_run) if trace is None else trace.handle(*about_run)
         if thread is not None:
             handle.again = {"config": without_checkpoint(settings), "context": context}
         return handle

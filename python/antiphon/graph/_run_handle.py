@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from antiphon._antiphon import Run
+    from antiphon._diagram import Diagram
 
 _END = object()
 
@@ -26,12 +27,13 @@ class RunHandle:
         again: the arguments of a call that continues its thread; ``None`` without one.
     """
 
-    __slots__ = ("_limit", "_run", "again")
+    __slots__ = ("_diagram", "_limit", "_run", "again")
 
-    def __init__(self, run: Run, limit: int) -> None:
+    def __init__(self, run: Run, limit: int, diagram: Diagram) -> None:
         self.again: dict[str, Any] | None = None
         self._run = run
         self._limit = limit
+        self._diagram = diagram
 
     def state(self) -> dict[str, Any]:
         """The state now."""
@@ -170,10 +172,13 @@ class RunHandle:
 
     def _endless(self) -> GraphRecursionError:
         upcoming = list(dict.fromkeys(self._run.upcoming))
+        loop = self._diagram.loop_through(upcoming)
+        found = f"; `{'`, `'.join(loop)}` form a loop" if len(loop) > 1 else ""
+        found = f"; `{loop[0]}` leads to itself" if len(loop) == 1 else found
         waiting = f"; next would be `{'`, `'.join(upcoming)}`" if upcoming else ""
         return GraphRecursionError(
-            f"the graph did not end within its limit of supersteps{waiting}: {self._limit}",
-            details={"limit": self._limit, "next": upcoming},
+            f"the graph did not end within its limit of supersteps{found}{waiting}: {self._limit}",
+            details={"limit": self._limit, "next": upcoming, "loop": loop},
             hint="raise `recursion_limit` in the config, or look for a loop without an end "
             "(GRAPH_RECURSION_LIMIT)",
         )
