@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from antiphon._antiphon import Command, Send
@@ -9,6 +10,7 @@ from antiphon._keywords import CheckedKeywords
 from antiphon._node.calls import perform, perform_step
 from antiphon._node.human_input import ask
 from antiphon._node.tool_calls import find_tool, perform_tool_call
+from antiphon._node.typed_answer import ask_for
 from antiphon._orchestrator.model_request import ModelRequest
 from antiphon._orchestrator.run_context import RunContext
 from antiphon._sync_async import (
@@ -111,7 +113,16 @@ class AgentContext(CheckedKeywords, RunContext[ContextT]):
                 fields.setdefault("messages", answer)
         return Command(update=fields, end=True)
 
-    def ask(self, question: Any) -> Any:
+    @overload
+    def ask(self, question: Any) -> Any: ...
+
+    @overload
+    def ask(self, question: Any, *, returns: type[_T]) -> _T: ...
+
+    @overload
+    def ask(self, question: Any, *, returns: Any) -> Any: ...
+
+    def ask(self, question: Any, *, returns: Any = None) -> Any:
         """Asks a person, and pauses the run until the answer arrives.
 
         After the answer ``act`` starts again from its first line, and `ask` returns the answers
@@ -120,11 +131,21 @@ class AgentContext(CheckedKeywords, RunContext[ContextT]):
 
         Args:
             question: any value, for `Result.questions`.
+            returns: the type of the answer: any type that a tool may take. An answer that does not
+                fit is asked for again, with what is wrong: in another line of a question that is a
+                text, else as ``{"question": ..., "problem": ...}``. A text may be the value's JSON.
+                Default: any value.
 
         Returns:
-            The answer.
+            The answer; with `returns`, a value of that type.
+
+        Raises:
+            ValidationError: `returns` has no JSON schema (``unsupported_type``).
         """
-        return ask(self._ctx, question)
+        if returns is None:
+            return ask(self._ctx, question)
+        where = f"the answer that agent `{self.agent}` asks for"
+        return ask_for(partial(ask, self._ctx), question, returns, where)
 
     @sync_method
     def call(self, tool: Any, /, **arguments: Any) -> Routine[Any]:

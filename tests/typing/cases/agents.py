@@ -39,6 +39,9 @@ class Reviewer(Agent[Deps, str]):
     async def act(self, state: dict[str, Any], ctx: AgentContext[Deps]) -> str:
         assert_type(ctx.context, Deps)
         assert_type(ctx.model("Who?"), str)
+        assert_type(ctx.ask("Who?"), Any)
+        assert_type(ctx.ask("How many?", returns=int), int)
+        assert_type(ctx.ask("Where?", returns=City), City)
         assert_type(ctx.model("Where?", output=City), City)
         assert_type(await ctx.amodel("Where?", output=City), City)
         assert_type(await ctx.amodel("Who?"), str)
