@@ -23,6 +23,7 @@ INSIDE = frozenset(
         "tests/checkpoint/test_registry.py",
         "tests/checkpoint/test_stored_tables.py",
         "tests/cli/test_calculator.py",
+        "tests/cli/test_progress_view.py",
         "tests/cli/test_time_limits.py",
         "tests/conftest.py",
         "tests/graph/test_concurrent_questions.py",
