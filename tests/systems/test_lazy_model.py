@@ -93,7 +93,8 @@ REVIEWERS: dict[str, Any] = {
 
 
 def test_no_model_is_started_for_a_finalizer_that_is_not_asked(broken: str) -> None:
-    assert ReviewLoop(broken, **REVIEWERS).run("How many?").answer == "3"
+    result = ReviewLoop(broken, **REVIEWERS).run("How many?")
+    assert (result.answer, result.models) == ("3", ())
 
 
 @pytest.mark.parametrize(

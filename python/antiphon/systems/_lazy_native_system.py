@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from antiphon._model.default_model import check_choice, choose_here, open_choice
-from antiphon.models import scripted
+from antiphon.models import Model
 from antiphon.systems._roles import model_of_all
 
 if TYPE_CHECKING:
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import NativeSystem
 
-__all__ = ["LazyNativeSystem"]
+__all__ = ["UNUSED", "LazyNativeSystem"]
+
+UNUSED = "antiphon:unused"
+"""The name of the model of roles that have no work, which is never asked."""
 
 
 class LazyNativeSystem:
@@ -40,8 +43,8 @@ class LazyNativeSystem:
         self._lock = Lock()
         self._open: Callable[[], NativeSystem] | None = None
         # Errors in settings and parts are raised before a model is downloaded or paid for.
-        self.native = build({"model": scripted([])})
-        """The native system. Until its model is started, a scripted one stands in for it."""
+        self.native = build({"model": Model.scripted([], name=UNUSED)})
+        """The native system. Until its model is started, one without replies stands in for it."""
         if not is_needed:
             return
         if not (model is None or isinstance(model, str)):

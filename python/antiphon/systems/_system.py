@@ -22,7 +22,7 @@ from antiphon.errors import StateError, ValidationError
 from antiphon.systems._await import await_result
 from antiphon.systems._batches import Batches
 from antiphon.systems._inputs import read_answers, read_question
-from antiphon.systems._lazy_native_system import LazyNativeSystem
+from antiphon.systems._lazy_native_system import UNUSED, LazyNativeSystem
 from antiphon.systems._roles import (
     check_names,
     check_settings,
@@ -483,7 +483,8 @@ def _both(watcher: Watcher | None, show: _Show) -> _Show:
 def _with_models(native: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """The result with the models of the systems that have answered in roles."""
     about: CallerContext = options["user_context"]
-    return {**native, "models": list(dict.fromkeys([*native["models"], *about.models]))}
+    models = dict.fromkeys([*native["models"], *about.models])
+    return {**native, "models": [name for name in models if name != UNUSED]}
 
 
 def _inherited(context: Any) -> Any:
