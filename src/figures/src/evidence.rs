@@ -179,6 +179,7 @@ impl FigureEvidence {
                 named == Some(number) || date.year.map(f64::from) == Some(number)
             }),
             FigureValue::Weekday(day) => is_weekday_number(day, number) && self.asks_weekday(),
+            FigureValue::Time(hour, 0) => (f64::from(hour) - number).abs() < f64::EPSILON,
             FigureValue::Time(..) | FigureValue::Label => false,
         };
         figures(sentence).into_iter().any(states_it) || in_words(sentence, number)
@@ -215,7 +216,10 @@ impl FigureEvidence {
                 (!self.has_weekday(day, &text)).then_some(FigureMismatch::Date(text))
             }
             FigureValue::Time(hour, minute) => {
-                let known = self.times.contains(&(hour, minute));
+                // The hour of `5 pm` may be known as a number.
+                let is_hour = minute == 0 && text.contains(char::is_alphabetic);
+                let known =
+                    self.times.contains(&(hour, minute)) || is_hour && self.has_number(hour);
                 (!known).then_some(FigureMismatch::Date(text))
             }
             FigureValue::Label => {

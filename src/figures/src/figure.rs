@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use super::date::{PartialDate, is_ambiguous, month, short_month, weekday};
+use super::day_half::day_half;
 use super::decimal::Decimal;
 use super::list_item::list_items;
 use super::number::{NumeralReading, NumeralReadings, readings, sequence};
@@ -83,12 +84,14 @@ impl<'t> Reader<'_, 't> {
             TokenKind::Date(dates) => self.put(place, 1, FigureValue::Date(dates.clone())),
             TokenKind::Time(hour, minute) => {
                 let (hour, minute) = (*hour, *minute);
-                self.put(place, 1, FigureValue::Time(hour, minute))
+                let (hour, used) = day_half(self.tokens, place + 1, hour).unwrap_or((hour, 0));
+                self.put(place, 1 + used, FigureValue::Time(hour, minute))
             }
             TokenKind::Label(_) => self.put(place, 1, FigureValue::Label),
             TokenKind::Numeral(_) if self.items.contains(&place) => 1,
             TokenKind::Numeral(_) => {
                 let used = self.day_first(place);
+                let used = if used > 0 { used } else { self.hour(place) };
                 if used > 0 { used } else { self.number(place) }
             }
             TokenKind::Word(word) => self.word(place, word),
@@ -105,6 +108,16 @@ impl<'t> Reader<'_, 't> {
         let text = self.text.get(first.start..last.end).unwrap_or_default().to_owned();
         self.found.push(StatedFigure { text, meaning, place, used: used.max(1) });
         used
+    }
+
+    /// `5 pm`; 0 if it is no time.
+    fn hour(&mut self, place: usize) -> usize {
+        let hour = self.small(place, 12);
+        let Some((hour, used)) = hour.and_then(|hour| day_half(self.tokens, place + 1, hour))
+        else {
+            return 0;
+        };
+        self.put(place, 1 + used, FigureValue::Time(hour, 0))
     }
 
     /// A word: a month, a weekday, or a number that is spelled.

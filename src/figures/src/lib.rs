@@ -19,7 +19,7 @@
 //! | `decimal` | a number by its digits |
 //! | `number`, `spelled`, `sign` | what a numeral can mean, numbers in words, and those below zero |
 //! | `list_item` | numbers that count the items of a list |
-//! | `date`, `unit` | dates and units, by the ways they are written |
+//! | `date`, `day_half`, `unit` | dates, times and units, by the ways they are written |
 //! | `figure` | what a sentence states |
 //! | `evidence` | what is known, and the comparison |
 //! | [`quantity`], `quantity_reader` | the quantities of a sentence, one by one |
@@ -39,6 +39,7 @@ mod computed_number;
 mod conversion;
 mod counted;
 mod date;
+mod day_half;
 mod decimal;
 mod evidence;
 mod figure;
@@ -60,6 +61,7 @@ pub use comparison::{QuantityMismatch, QuantityVerdict};
 pub use computed_number::ComputedNumber;
 pub use evidence::{FigureEvidence, FigureMismatch};
 pub use measured_unit::MeasuredUnit;
+pub use plain_text::plain;
 pub use quantity::{QuantityBound, QuantityChange, QuantityKind, StatedQuantity, quantities};
 
 /// What `short` states and `long` does not: numbers, dates and units. A short form of an answer

@@ -11,18 +11,26 @@ const TOLERANCE: f64 = 0.05;
 const TOLERANCE_ABOUT: f64 = 0.25;
 
 /// Words that claim a multiple by themselves.
-const VERBS: [(f64, &str); 3] = [
+const VERBS: [(f64, &str); 10] = [
     (
         2.0,
-        "doubled doubling halved halving verdoppelt verdoppelte verdoppelten halbiert halbierte \
-         halbierten doublé doublée duplicó duplicado duplicaron raddoppiato raddoppiata raddoppiati",
+        "doubled doubling twofold halved halving verdoppelt verdoppelte verdoppelten halbiert \
+         halbierte halbierten doublé doublée duplicó duplicado duplicaron raddoppiato raddoppiata \
+         raddoppiati",
     ),
     (
         3.0,
-        "tripled tripling verdreifacht verdreifachte verdreifachten triplé triplée triplicó \
-         triplicado triplicaron triplicato triplicata",
+        "tripled tripling trebled trebling threefold verdreifacht verdreifachte verdreifachten \
+         triplé triplée triplicó triplicado triplicaron triplicato triplicata",
     ),
-    (4.0, "quadrupled quadrupling vervierfacht vervierfachte"),
+    (4.0, "quadrupled quadrupling fourfold vervierfacht vervierfachte"),
+    (5.0, "quintupled quintupling fivefold verfünffacht verfünffachte"),
+    (6.0, "sixfold"),
+    (7.0, "sevenfold"),
+    (8.0, "eightfold"),
+    (9.0, "ninefold"),
+    (10.0, "tenfold verzehnfacht verzehnfachte"),
+    (100.0, "hundredfold"),
 ];
 /// Words that claim one with the word behind them: a `double room` is none.
 const COMPARED: [(f64, &str, &str); 5] = [

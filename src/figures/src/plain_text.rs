@@ -10,8 +10,13 @@ const ZEROS: [u32; 37] = [
 /// Digits in bold and other letters for mathematics, in five rows.
 const MATHEMATICAL: std::ops::RangeInclusive<u32> = 0x1d7ce..=0x1d7ff;
 
-/// The text as it reads; all that is compared is read in this form.
-pub(super) fn plain(text: &str) -> String {
+/// The text as it reads, with ASCII digits and nothing invisible; all that is compared is read in
+/// this form.
+///
+/// ```
+/// assert_eq!(antiphon_figures::plain("１\u{200b}8th"), "18th");
+/// ```
+pub fn plain(text: &str) -> String {
     text.chars().filter(|sign| !is_invisible(*sign)).map(ascii_digit).collect()
 }
 

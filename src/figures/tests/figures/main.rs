@@ -8,6 +8,7 @@
 
 mod cases;
 mod computed;
+mod day_halves;
 mod fractions;
 mod multiples;
 mod properties;
