@@ -8,6 +8,7 @@ use crate::block::{BlockKind, blocks};
 use crate::compose::{CitedMarker, ComposedText};
 use crate::confidence::ConfidenceLevel;
 use crate::marker::{brackets, words_end};
+use crate::numeral::states_number;
 use crate::numeric::NumericVerification;
 use crate::quotation::quotations;
 use crate::sentence::sentences;
@@ -123,7 +124,7 @@ pub(crate) fn claims(report: &ComposedText, mode: GenerationMode, most: usize) -
         let mut claim = Claim { span: Some(span), ..Claim::default() };
         claim.set_sentence(sentence, &known);
         claim.unknown_citations = report.unknown_citations(span);
-        let needs_one = claim.is_numeric
+        let needs_one = states_number(&claim.text)
             || claim.unknown_citations > 0
             || !quotations(&claim.text).is_empty()
             || mode == GenerationMode::Strict && is_factual(&claim.text);

@@ -43,6 +43,7 @@
 //! | `layout`, `field` | reports in a caller's form: their texts as Markdown, and back |
 //! | `confidence`, `verdict`, `correction` | how claims are checked, and whether citations fit |
 //! | `clause`, `numeric`, `quotation` | numbers and quotations against evidence |
+//! | `numeral`, `ordinal`, `label`, `era`, `rate`, `multiplicity`, `magnitude` | what claims state with numbers beside quantities |
 //! | `model_order`, `relevance`, `removal` | what speaks to language models, what bears on the question, what is taken out |
 //! | `ranking`, `hedge` | passages close to a fact; sentences that say that they are not certain |
 //! | `settings`, `request`, `run` | the pipeline as a machine |
@@ -55,17 +56,23 @@ mod clause;
 mod compose;
 mod confidence;
 mod correction;
+mod era;
 mod evidence;
 mod field;
 mod hedge;
+mod label;
 mod layout;
+mod magnitude;
 mod marker;
 mod model_order;
+mod multiplicity;
 mod numeral;
 mod numeric;
+mod ordinal;
 mod quotation;
 mod quote;
 mod ranking;
+mod rate;
 mod relevance;
 mod removal;
 mod report;

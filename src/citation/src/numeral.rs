@@ -2,28 +2,55 @@
 
 use std::collections::BTreeMap;
 
-use antiphon_figures::{FigureEvidence, FigureMismatch, quantities};
+use antiphon_figures::{FigureEvidence, FigureMismatch, plain, quantities};
 
+use crate::era::unknown_eras;
+use crate::label::unknown_labels;
+use crate::magnitude::{unknown_counts, unknown_magnitudes};
+use crate::multiplicity::unknown_multiplicities;
+use crate::ordinal::{numbers_name, unknown_ordinals};
+use crate::rate::unknown_rates;
 use crate::word::words;
 
 type NumeralCounts<'t> = BTreeMap<&'t str, usize>;
 
 /// What a claim states beside quantities and its evidence, or what is known beside it, does not:
-/// dates, names with a numeral, and numerals that it states more often.
+/// dates, names with a numeral, numerals that it states more often, places in an order, labels,
+/// eras, rates, numbers of times, and sizes.
 pub(crate) fn unknown_numerals(claim: &str, known: &[&str]) -> Vec<String> {
+    let claim = &plain(claim);
+    let known: Vec<String> = known.iter().map(|text| plain(text)).collect();
     let dated = dates(claim, &FigureEvidence::new());
-    let mut found = if dated.is_empty() { Vec::new() } else { unknown_dates(claim, known) };
+    let mut found = if dated.is_empty() { Vec::new() } else { unknown_dates(claim, &known) };
     let own = numerals(&[claim]);
     if !own.is_empty() {
-        let known = numerals(known);
-        found.extend(unknown_names(claim, &dated, (&own, &known)));
-        found.extend(repeated_numerals(&own, &known));
+        let stated: Vec<&str> = known.iter().map(String::as_str).collect();
+        let stated = numerals(&stated);
+        let unknown = unknown_names(claim, &dated, (&own, &stated)).into_iter();
+        found.extend(unknown.filter(|numeral| !numbers_name(claim, numeral, &known)));
+        found.extend(repeated_numerals(&own, &stated));
+    }
+    for unknown in [
+        unknown_ordinals,
+        unknown_labels,
+        unknown_eras,
+        unknown_rates,
+        unknown_multiplicities,
+        unknown_magnitudes,
+        unknown_counts,
+    ] {
+        found.extend(unknown(claim, &known));
     }
     found
 }
 
+/// Whether a sentence states something with a number, be it a quantity or not.
+pub(crate) fn states_number(sentence: &str) -> bool {
+    !quantities(sentence).is_empty() || !unknown_numerals(sentence, &[]).is_empty()
+}
+
 /// The dates of a claim that no text has.
-fn unknown_dates(claim: &str, known: &[&str]) -> Vec<String> {
+fn unknown_dates(claim: &str, known: &[String]) -> Vec<String> {
     let mut evidence = FigureEvidence::new();
     for text in known {
         evidence.text(text);

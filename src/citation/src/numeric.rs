@@ -10,6 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clause::{Clause, clauses};
+use crate::era::is_era;
+use crate::multiplicity::says_times;
 use crate::numeral::unknown_numerals;
 use crate::sentence::sentences;
 use crate::verdict::Verdict;
@@ -78,8 +80,10 @@ pub struct NumberAnswer {
 }
 
 /// Compares each number of a claim with all of its evidence. `context` are titles and headings
-/// of the evidence, which may name what its sentences are about. Last come dates and names with
-/// a numeral that the evidence does not have, and numerals that the claim states more often.
+/// of the evidence, which may name what its sentences are about. Last comes what the claim states
+/// beside quantities and the evidence does not: dates and times, places in an order, names and
+/// labels with a number, eras, rates, numbers of times, sizes such as `thousands`, and numerals
+/// that the claim states more often.
 ///
 /// ```
 /// use antiphon_citation::{NumberStatus, check_numbers};
@@ -98,7 +102,12 @@ pub fn check_numbers(claim: &str, quotes: &[&str], context: &[&str]) -> Vec<Nume
     let mut found = Vec::new();
     for clause in sentences_of(claim).iter().flat_map(|sentence| clauses(sentence)) {
         for quantity in &clause.quantities {
-            found.push(checked(quantity, &clause, &evidence, &context));
+            let check = checked(quantity, &clause, &evidence, &context);
+            let is_said = !check.status.is_match()
+                && quantity.kind == QuantityKind::Factor
+                && says_times(quantity.value(), quotes);
+            let said = || verification(quantity, None, NumberStatus::Exact, 0.8);
+            found.push(if is_said { said() } else { check });
         }
     }
     found.extend(unknown_numerals(claim, &known).into_iter().map(unverifiable));
@@ -138,7 +147,8 @@ fn known_sentences(quote: &str) -> Vec<KnownSentence> {
 const PEOPLE: &str = "people person employee worker user customer member student pupil teacher resident inhabitant \
                       citizen visitor passenger patient";
 
-/// What titles and headings say beside the passages, and what all passages count.
+/// What titles and headings say beside the passages, which fiscal years the passages name, and what
+/// all of them count.
 struct NumberContext {
     titles: BTreeSet<String>,
     periods: BTreeSet<String>,
@@ -151,7 +161,10 @@ impl NumberContext {
         let clauses = evidence.iter().flat_map(|sentence| &sentence.clauses);
         let counted = clauses.flat_map(Clause::counted).filter(|word| !is_stop_word(word));
         let counted = counted.chain(PEOPLE.split_whitespace()).map(str::to_owned).collect();
-        Self { titles: content_words(&titles), periods: periods(&titles), counted }
+        let fiscal = evidence.iter().flat_map(|sentence| &sentence.clauses);
+        let fiscal = fiscal.flat_map(|it| &it.periods).filter(|it| it.starts_with("fy"));
+        let periods = periods(&titles).into_iter().chain(fiscal.cloned()).collect();
+        Self { titles: content_words(&titles), periods, counted }
     }
 }
 
@@ -197,7 +210,10 @@ fn checked(
         let confidence = if is_direct { 0.95 } else { 0.8 };
         return verification(quantity, Some(known.quantity), status, confidence);
     }
-    if quantity.kind == QuantityKind::Year && context.periods.contains(&quantity.text) {
+    let fiscal = format!("fy{}", quantity.text);
+    let is_dated = context.periods.contains(&quantity.text)
+        || clause.periods.contains(&fiscal) && context.periods.contains(&fiscal);
+    if quantity.kind == QuantityKind::Year && is_dated {
         return verification(quantity, None, NumberStatus::Exact, 0.8);
     }
     // Another value of the same kind for the same thing.
@@ -282,6 +298,9 @@ fn counts_other(
         QuantityKind::Count => {}
         QuantityKind::Money => return own != counted && context.counted.contains(counted),
         _ => return false,
+    }
+    if is_era(counted) {
+        return false;
     }
     if counted.is_empty() || is_stop_word(counted) {
         return before == "in" && !own.is_empty() && !is_stop_word(own);

@@ -106,7 +106,7 @@ pub(crate) fn names(sentence: &str) -> BTreeSet<String> {
     found
 }
 
-const MONTHS: [&str; 12] = [
+pub(crate) const MONTHS: [&str; 12] = [
     "january",
     "february",
     "march",
@@ -121,35 +121,62 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// The periods that a text names: years, quarters and halves of them.
+/// The periods that a text names: years, also fiscal ones, quarters and halves of them.
 pub(crate) fn periods(text: &str) -> BTreeSet<String> {
-    let is_period = |word: &str| {
-        let lower = word.to_lowercase();
-        let is_year =
-            word.len() == 4 && word.parse::<u32>().is_ok_and(|year| (1500..=2100).contains(&year));
-        let is_part = lower.len() == 2
-            && lower.starts_with(['q', 'h'])
-            && lower.ends_with(|sign: char| sign.is_ascii_digit());
-        let is_fiscal = lower.starts_with("fy") && lower.len() <= 6 && lower.len() > 2;
-        is_year || is_part || is_fiscal
-    };
     let mut found = BTreeSet::new();
     let all = words(text);
     for (place, word) in all.iter().enumerate() {
-        if is_period(word.text) {
-            found.insert(word.text.to_lowercase());
+        let word = word.text.to_lowercase();
+        let after = |steps: usize| all.get(place + steps).map(|it| it.text.to_lowercase());
+        let next = after(1).unwrap_or_default();
+        found.extend(period(&word));
+        // `fiscal 2023`, `FY 2023`, `fiscal year 2023`
+        if matches!(&*word, "fiscal" | "fy") {
+            let year = if next == "year" { after(2).unwrap_or_default() } else { next.clone() };
+            found.extend(is_year(&year).then(|| format!("fy{year}")));
         }
-        let next = all.get(place + 1).map(|next| next.text.to_lowercase());
-        let ordinal = ["first", "second", "third", "fourth"]
-            .iter()
-            .position(|it| *it == word.text.to_lowercase());
-        match (ordinal, next.as_deref()) {
-            (Some(number), Some("quarter")) => found.insert(format!("q{}", number + 1)),
-            (Some(number), Some("half")) => found.insert(format!("h{}", number + 1)),
-            _ => false,
-        };
+        if let Some(number) = quarter_number(&word) {
+            match &*next {
+                "quarter" | "quarters" | "quartal" | "trimestre" => {
+                    found.insert(format!("q{number}"));
+                }
+                "half" | "halbjahr" | "semestre" => {
+                    found.insert(format!("h{number}"));
+                }
+                _ => {}
+            }
+        }
     }
     found
+}
+
+/// The period that a word in lower case is by itself.
+fn period(word: &str) -> Option<String> {
+    let is_part = word.len() == 2
+        && word.starts_with(['q', 'h'])
+        && word.ends_with(|sign: char| sign.is_ascii_digit());
+    if is_year(word) || is_part {
+        return Some(word.to_owned());
+    }
+    let year = word.strip_prefix("fy").filter(|it| matches!(it.len(), 2 | 4))?;
+    let is_number = year.bytes().all(|sign| sign.is_ascii_digit());
+    is_number.then(|| if year.len() == 2 { format!("fy20{year}") } else { word.to_owned() })
+}
+
+fn is_year(word: &str) -> bool {
+    word.len() == 4 && word.parse::<u32>().is_ok_and(|year| (1500..=2100).contains(&year))
+}
+
+/// Which quarter or half of a year an ordinal may be of.
+fn quarter_number(word: &str) -> Option<usize> {
+    const WORDS: [&str; 4] = [
+        "first 1st 1 erstes ersten 1er premier primer",
+        "second 2nd 2 zweites zweiten 2e deuxième segundo",
+        "third 3rd 3 drittes dritten 3e troisième tercer",
+        "fourth 4th 4 viertes vierten 4e quatrième cuarto",
+    ];
+    let has = |row: &str| row.split(' ').any(|one| one == word);
+    WORDS.iter().position(|row| has(row)).map(|place| place + 1)
 }
 
 /// How large a part of `own` is in `other`; 1 if there is nothing in `own`.

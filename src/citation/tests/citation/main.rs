@@ -10,6 +10,7 @@
 mod arbitration;
 mod audits;
 mod composing;
+mod designations;
 mod documented_events;
 mod events;
 mod hostile;
