@@ -13,7 +13,7 @@ use crate::hedge::is_noted;
 use crate::marker::{brackets, links};
 use crate::model_order::InstructionFilter;
 use crate::numeric::{NumberStatus, check_numbers};
-use crate::quotation::missing_quotations;
+use crate::quotation::{missing_quotations, missing_quotes};
 use crate::report::CitedReport;
 use crate::result::Reference;
 use crate::sentence::sentences;
@@ -52,7 +52,7 @@ pub enum AuditRule {
     /// A number without a citation stands in some evidence, or the sentence says that it is not
     /// confirmed.
     NumberKnown,
-    /// What stands between quotation marks stands in a source that is cited.
+    /// What stands between quotation marks or in a block quote stands in a source that is cited.
     QuotationInPage,
     /// Links lead to sources of this run.
     LinkKnown,
@@ -231,7 +231,8 @@ impl<'a> Auditor<'a> {
         let pages = cited.iter().filter_map(|one| self.subject.sources.get(one.source));
         let texts: Vec<&str> =
             pages.flat_map(|source| [source.text.as_str(), source.snippet.as_str()]).collect();
-        for quotation in missing_quotations(&claim.text, &texts) {
+        let placed = (claim.span.unwrap_or_default(), &*claim.text);
+        for quotation in missing_quotes(&self.subject.report.text, placed, &texts) {
             let detail = format!("no source that it cites says: {quotation}");
             self.breaks(AuditRule::QuotationInPage, &claim.id, detail);
         }
@@ -320,7 +321,7 @@ impl<'a> Auditor<'a> {
             if is_cited || is_noted(sentence) {
                 continue;
             }
-            for quotation in missing_quotations(sentence, &texts(self.subject.sources)) {
+            for quotation in missing_quotes(text, (span, sentence), &texts(self.subject.sources)) {
                 let detail = format!("no source says: {quotation}");
                 self.breaks(AuditRule::QuotationInPage, sentence, detail);
             }

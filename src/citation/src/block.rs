@@ -30,6 +30,16 @@ pub struct TextBlock {
     pub content: TextSpan,
 }
 
+impl TextBlock {
+    /// Whether it is quoted: `> …`.
+    pub(crate) fn is_quote(&self, text: &str) -> bool {
+        let starts =
+            |span: TextSpan| span.of(text).is_some_and(|own| own.trim_start().starts_with('>'));
+        matches!(self.kind, BlockKind::Paragraph | BlockKind::Item)
+            && (starts(self.lines) || starts(self.content))
+    }
+}
+
 /// The blocks of a text, in order; blank lines belong to none.
 ///
 /// ```
@@ -92,7 +102,7 @@ impl BlockReader<'_> {
             self.row(span, bare, next);
         } else if let Some(mark) = item_mark(line.trim_start()) {
             self.put(BlockKind::Item, span, indent + mark);
-        } else if self.is_open && self.continues() {
+        } else if self.is_open && self.continues() && (self.is_quoted() || !bare.starts_with('>')) {
             self.extend(span);
         } else if indent >= 4 && !self.follows_item() {
             self.put(BlockKind::Code, span, 0);
@@ -146,6 +156,11 @@ impl BlockReader<'_> {
         self.found
             .last()
             .is_some_and(|it| matches!(it.kind, BlockKind::Paragraph | BlockKind::Item))
+    }
+
+    /// Whether the last block is a quotation, which a line with its mark continues.
+    fn is_quoted(&self) -> bool {
+        self.found.last().is_some_and(|it| it.is_quote(self.text))
     }
 
     fn follows_item(&self) -> bool {

@@ -10,7 +10,7 @@ use crate::confidence::ConfidenceLevel;
 use crate::marker::{brackets, words_end};
 use crate::numeral::states_number;
 use crate::numeric::NumericVerification;
-use crate::quotation::quotations;
+use crate::quotation::{is_block_quote, quotations};
 use crate::sentence::sentences;
 use crate::settings::GenerationMode;
 use crate::span::TextSpan;
@@ -127,6 +127,7 @@ pub(crate) fn claims(report: &ComposedText, mode: GenerationMode, most: usize) -
         let needs_one = states_number(&claim.text)
             || claim.unknown_citations > 0
             || !quotations(&claim.text).is_empty()
+            || is_block_quote(text, span, &claim.text)
             || mode == GenerationMode::Strict && is_factual(&claim.text);
         if own.is_empty() && !needs_one || claim.text.is_empty() {
             continue;

@@ -11,7 +11,7 @@ use crate::hedge::{noted, softened};
 use crate::marker::brackets;
 use crate::model_order::told_title;
 use crate::numeric::{NumberStatus, verdict_after_numbers};
-use crate::quotation::missing_quotations;
+use crate::quotation::missing_quotes;
 use crate::report::{TextEdit, cited};
 use crate::result::{CitationResult, NOT_FINISHED, Reference};
 use crate::settings::ContradictedAction;
@@ -221,7 +221,7 @@ impl CitationRun {
             return SentenceTreatment::Remove;
         }
         let unknown = unknown_numbers(&claim.text, &self.evidence, &self.input.question);
-        let invented = missing_quotations(&claim.text, &texts(&self.input.sources));
+        let invented = self.missing_quotes(claim, &texts(&self.input.sources));
         if claim.unknown_citations > 0 || !unknown.is_empty() || !invented.is_empty() {
             return SentenceTreatment::Note;
         }
@@ -238,14 +238,19 @@ impl CitationRun {
         is_related(text, &quotes, &titles)
     }
 
-    /// Whether what stands between quotation marks stands in a source that is cited.
+    /// Whether what it quotes stands in a source that is cited.
     fn is_quoted(&self, index: usize) -> bool {
         let evidence = self.evidence_of(index);
         let pages = evidence.iter().filter_map(|one| self.input.sources.get(one.source));
         let texts: Vec<&str> =
             pages.flat_map(|source| [source.text.as_str(), source.snippet.as_str()]).collect();
-        let text = self.report.claims.get(index).map_or("", |claim| &claim.text);
-        missing_quotations(text, &texts).is_empty()
+        let claim = self.report.claims.get(index);
+        claim.is_none_or(|claim| self.missing_quotes(claim, &texts).is_empty())
+    }
+
+    fn missing_quotes(&self, claim: &Claim, texts: &[&str]) -> Vec<String> {
+        let placed = (claim.span.unwrap_or_default(), &*claim.text);
+        missing_quotes(&self.report.text, placed, texts)
     }
 
     /// The edit that gives a claim its treatment, and what is recorded of it.

@@ -5,7 +5,9 @@ use antiphon_citation::{
     Verdict, audit,
 };
 
-use crate::scene::{REVENUE, page};
+use serde_json::json;
+
+use crate::scene::{REVENUE, Scene, page};
 
 /// A report of one sentence with one citation, which a change may break.
 fn violations(
@@ -127,4 +129,56 @@ fn each_promise_that_is_broken_is_named() {
     );
     let behind = violations(|report, _, _, _| report.claims[0].evidence.clear());
     assert!(behind.contains(&CitationKnown), "{behind:?}");
+}
+
+#[test]
+fn a_quotation_in_any_form_has_to_stand_in_a_source() {
+    let with = |text: &str| violations(|report, _, _, _| report.text.push_str(text));
+    for invented in [
+        "\n\nIts head said: 'we lied to all of them' in the end.",
+        "\n\nIts head said: ‘we don’t lie to anyone’ in the end.",
+        "\n\nIts head said: ‘the keepers’ lamps were never lit’ in the end.",
+        "\n\nIts head said this:\n\n> We lied to all of them, and it was good.\n",
+        "\n\nIts head said this:\n> We lied to all of them,\n> and it was good.\n",
+        "\n\n- Its head said this:\n\n  > We lied to all of them, and it was good.\n",
+    ] {
+        assert_eq!(with(invented), [AuditRule::QuotationInPage], "{invented}");
+    }
+    for honest in [
+        "\n\nIts head said: 'Acme reported revenue of' much in the end.",
+        "\n\nThe keepers' lamps are the guild's, and it's the millers' wheel.",
+        "\n\nIn the '90s the keepers' lamps of the isles were lit.",
+        "\n\n> Acme reported revenue\n> of $3.19 billion in 2023 and a profit of $410 million.\n>\n> — The annual report of Acme\n",
+        "\n\n> It is so.\n",
+    ] {
+        let found = with(honest);
+        assert!(!found.contains(&AuditRule::QuotationInPage), "{honest}: {found:?}");
+    }
+}
+
+#[test]
+fn an_invented_quotation_loses_its_citation() {
+    for (text, marked) in [
+        (
+            "Acme reported revenue {Acme}. Its head said: 'we lied to all of them' {Acme}.",
+            "'we lied to all of them' (not confirmed by the sources).",
+        ),
+        (
+            "Acme reported revenue {Acme}. Its head said this:\n\n> We lied to all of them, and it was good.\n",
+            "> We lied to all of them, and it was good (not confirmed by the sources).",
+        ),
+        (
+            "Acme reported revenue {Acme}.\n\n> We lied to Acme and its revenue {Acme}.\n",
+            "> We lied to Acme and its revenue (not confirmed by the sources).",
+        ),
+    ] {
+        let run = Scene::new(&[REVENUE]).writes(text).verifies(|_| json!("supported")).run();
+        assert!(run.result.report.contains(marked), "{}", run.result.report);
+        run.assert_clean();
+    }
+    let quoted =
+        "> Acme reported revenue of $3.19 billion in 2023 and a profit of $410 million {Acme}.";
+    let run = Scene::new(&[REVENUE]).writes(quoted).verifies(|_| json!("supported")).run();
+    assert!(run.result.report.contains("million ["), "{}", run.result.report);
+    run.assert_clean();
 }
