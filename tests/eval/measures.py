@@ -83,6 +83,7 @@ def _deep_research(rows: Sequence[Row]) -> dict[str, str]:
         "citation precision": shares("expected_cited", "cited"),
         "citation recall": shares("needed_cited", "needed"),
         "cited addresses that were never fetched": shares("never_fetched", "cited"),
+        "cited addresses that only a search has shown": shares("shown_only", "cited"),
         "cited passages that stand in no page": shares("invented_passages", "passages"),
         "sentences with a wrong number that pass": shares("wrong_sentences", "sentences"),
         "calls that documents or models have invented": shares("foreign_calls", "calls"),

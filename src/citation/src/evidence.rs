@@ -294,14 +294,13 @@ pub(crate) fn without_instructions(all: Vec<Evidence>, sources: &[CitedSource]) 
     all.into_iter().filter_map(cleared).collect()
 }
 
-/// What searches said of pages that were not fetched.
+/// What searches said of pages that could not be read, or of all pages where none was read.
 pub(crate) fn snippets(sources: &[CitedSource]) -> Vec<Evidence> {
+    let has_none = sources.iter().all(|source| source.read_text().is_empty());
+    let is_evidence = |source: &CitedSource| source.is_unreadable || has_none;
     let mut found = Vec::new();
-    for (index, source) in sources.iter().enumerate() {
-        let quote = without_title(source.snippet.trim(), &source.title);
-        if !source.read_text().is_empty() || quote.is_empty() {
-            continue;
-        }
+    for (index, source) in sources.iter().enumerate().filter(|(_, source)| is_evidence(source)) {
+        let Some(quote) = unread_snippet(source) else { continue };
         found.push(Evidence {
             source: index,
             quote: quote.to_owned(),
@@ -312,6 +311,12 @@ pub(crate) fn snippets(sources: &[CitedSource]) -> Vec<Evidence> {
         });
     }
     found
+}
+
+/// What a search said of a page that was not read.
+pub(crate) fn unread_snippet(source: &CitedSource) -> Option<&str> {
+    let quote = without_title(source.snippet.trim(), &source.title);
+    (source.read_text().is_empty() && !quote.is_empty()).then_some(quote)
 }
 
 /// A snippet without the heading that it begins with: a search may show it in one line.

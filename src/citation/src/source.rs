@@ -35,6 +35,8 @@ pub struct CitedSource {
     pub snippet: String,
     /// Where that text is from.
     pub origin: PageOrigin,
+    /// Whether it could not be read. What a search said of it is evidence then.
+    pub is_unreadable: bool,
     /// Whether the report cites it.
     pub is_cited: bool,
 }

@@ -245,7 +245,8 @@ impl CitationRun {
             let origin = if is_fetched { PageOrigin::Fetched } else { PageOrigin::Found };
             let text = if is_fetched { page.text } else { String::new() };
             let title = if page.title.is_empty() { title } else { page.title };
-            let source = CitedSource { url, title, text, snippet, origin, is_cited: false };
+            let (is_unreadable, is_cited) = (!is_fetched, false);
+            let source = CitedSource { url, title, text, snippet, origin, is_unreadable, is_cited };
             self.input.sources.push(source);
             self.counts.new_sources_added += 1;
         }

@@ -6,13 +6,26 @@ use serde_json::json;
 
 use super::{AnsweredQuery, CitationInput, CitationRun, CitationStage, read};
 use crate::evidence::{
-    Evidence, PageChunk, by_words, chunks, located, ranked, snippets, without_instructions,
+    Evidence, PageChunk, by_words, chunks, located, ranked, snippets, unread_snippet,
+    without_instructions,
 };
 use crate::request::{CitationQuery, SpansReply};
-use crate::word::content_words;
+use crate::source::{CitedSource, PageOrigin};
+use crate::word::{content_words, share};
+
+/// Pages that were found and are read before evidence is chosen, at most.
+const UNREAD: usize = 5;
 
 impl CitationRun {
+    /// Reads pages first that were found and not read: what a search says of one is no evidence
+    /// while the page itself can be had.
     pub(super) fn ask_for_spans(&self) -> Vec<CitationQuery> {
+        if self.rounds == 1 {
+            let unread = self.ask_for_unread();
+            if !unread.is_empty() {
+                return unread;
+            }
+        }
         if !self.input.settings.extracts_with_model {
             return Vec::new();
         }
@@ -27,7 +40,50 @@ impl CitationRun {
         chunks(&self.input.sources, &self.input.settings).into_iter().filter_map(query).collect()
     }
 
+    /// The pages that were not read whose snippets have most words of the question.
+    fn ask_for_unread(&self) -> Vec<CitationQuery> {
+        let asked = content_words(&self.input.question);
+        let mut unread: Vec<(f64, &CitedSource)> = Vec::new();
+        for source in self.input.sources.iter().filter(|source| !source.is_unreadable) {
+            let Some(snippet) = unread_snippet(source) else { continue };
+            let known = content_words(&format!("{}\n{snippet}", source.title));
+            let score = share(&asked, &known);
+            if score > 0.0 {
+                unread.push((score, source));
+            }
+        }
+        unread.sort_by(|left, right| right.0.total_cmp(&left.0));
+        let query = |(_, source): (f64, &CitedSource)| CitationQuery::Read {
+            url: source.url.clone(),
+            title: source.title.clone(),
+            snippet: source.snippet.clone(),
+        };
+        unread.into_iter().take(UNREAD).map(query).collect()
+    }
+
+    /// Takes over the pages that were read now.
+    fn take_unread(&mut self, answered: Vec<AnsweredQuery>) {
+        for (query, reply) in answered {
+            let CitationQuery::Read { url, .. } = query else { continue };
+            let page: CitedSource = read(reply.as_ref()).unwrap_or_default();
+            let known = self.input.sources.iter_mut().find(|source| source.url == url);
+            let Some(source) = known else { continue };
+            if page.origin != PageOrigin::Fetched || page.text.trim().is_empty() {
+                source.is_unreadable = true;
+                continue;
+            }
+            (source.text, source.origin) = (page.text, PageOrigin::Fetched);
+            if source.title.is_empty() {
+                source.title = page.title;
+            }
+        }
+    }
+
     pub(super) fn take_spans(&mut self, answered: Vec<AnsweredQuery>) -> CitationStage {
+        if answered.iter().any(|(query, _)| matches!(query, CitationQuery::Read { .. })) {
+            self.take_unread(answered);
+            return CitationStage::Extract;
+        }
         let words = content_words(&self.input.question);
         let mut replies = answered.into_iter().map(|(_, reply)| reply);
         let mut found = snippets(&self.input.sources);

@@ -4,9 +4,9 @@ use antiphon_citation::{
     BlockKind, CitationQuery, CitationRequest, ConfidenceLevel, PageOrigin, Verdict, align, blocks,
     brackets, confidence, page_score, sentences,
 };
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
-use crate::scene::{HARVEST, REVENUE, Scene, TEA, page};
+use crate::scene::{HARVEST, REVENUE, STAFF, Scene, TEA, page};
 
 #[test]
 fn sentences_end_where_readers_end_them() {
@@ -231,6 +231,53 @@ fn snippets_are_evidence_where_no_page_could_be_fetched() {
     assert_eq!(run.result.references.len(), 1);
     let markdown = run.result.markdown();
     assert!(markdown.ends_with(" (not read, a snippet of it)"), "{markdown}");
+    run.assert_clean();
+}
+
+/// Where one page was read and the others were only found, one of which cannot be read.
+fn half_read() -> Scene {
+    let mut scene = Scene::new(&[TEA, "", "", REVENUE]);
+    let sources = &mut scene.input.sources;
+    for source in &mut sources[1..3] {
+        source.origin = PageOrigin::Found;
+        HARVEST.clone_into(&mut source.snippet);
+    }
+    STAFF.clone_into(&mut sources[2].snippet);
+    scene
+}
+
+/// DR-15 of `docs/systems/deep-research.md`.
+#[test]
+fn a_page_that_was_only_found_is_read_before_it_is_cited() {
+    let harvest = format!("{HARVEST} The rest was sold to the guild.");
+    let read = page("https://siteb.example/1", &harvest);
+    let run = half_read()
+        .writes("Kenya harvested 570,000 tonnes of tea in 2023 {Kenya}. Acme employs 12,400 people {Acme employs}.")
+        .answers(move |query| match query {
+            CitationQuery::Read { url, .. } if *url == read.url => json!(read),
+            _ => Json::Null,
+        })
+        .run();
+    let asked = run.requests.iter().filter(|it| matches!(it.query, CitationQuery::Read { .. }));
+    assert_eq!(asked.count(), 2);
+    let snippets: Vec<_> = run.result.evidence.iter().filter(|one| one.is_snippet).collect();
+    assert_eq!(snippets.iter().map(|one| one.source).collect::<Vec<_>>(), [2]);
+    assert_eq!(run.result.sources[1].origin, PageOrigin::Fetched);
+    assert!(run.result.sources[2].is_unreadable && !run.result.sources[1].is_unreadable);
+    let markdown = run.result.markdown();
+    let told = markdown.lines().filter(|line| line.ends_with("(not read, a snippet of it)"));
+    assert_eq!(told.count(), 1, "{markdown}");
+    run.assert_clean();
+}
+
+/// DR-15 of `docs/systems/deep-research.md`.
+#[test]
+fn a_snippet_of_a_page_that_nobody_has_tried_to_read_is_no_evidence() {
+    let mut scene = half_read();
+    // Nothing of them bears on the question, so that they are not read.
+    scene.input.question = "What is known of green steeping?".to_owned();
+    let run = scene.writes("Green tea steeps for two minutes {Green}.").run();
+    assert!(run.result.evidence.iter().all(|one| !one.is_snippet), "{:#?}", run.result.evidence);
     run.assert_clean();
 }
 

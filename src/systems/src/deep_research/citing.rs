@@ -143,6 +143,7 @@ pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) ->
         text: source.content.clone(),
         snippet: source.snippet.clone(),
         origin: source.origin(),
+        is_unreadable: source.is_unreadable(),
         is_cited: false,
     };
     let sources: Vec<CitedSource> = state.sources.all().iter().map(source).collect();
@@ -215,8 +216,11 @@ pub(super) fn taken(state: &State, run: &CitationRun) -> (String, SourceRegistry
     let result = run.result();
     let mut sources = state.sources.clone();
     for cited in &result.sources {
-        let is_fetched = cited.origin == PageOrigin::Fetched;
-        let crawl_status = if is_fetched { CrawlStatus::Success } else { CrawlStatus::NotCrawled };
+        let crawl_status = match cited.origin {
+            PageOrigin::Fetched => CrawlStatus::Success,
+            _ if cited.is_unreadable => CrawlStatus::Failed,
+            _ => CrawlStatus::NotCrawled,
+        };
         let (number, _) = sources.add(ResearchSource {
             url: cited.url.clone(),
             title: cited.title.clone(),
@@ -226,6 +230,9 @@ pub(super) fn taken(state: &State, run: &CitationRun) -> (String, SourceRegistry
             ..ResearchSource::default()
         });
         if let Some(source) = sources.get_mut(number) {
+            if source.crawl_status == CrawlStatus::NotCrawled {
+                source.crawl_status = crawl_status;
+            }
             source.is_cited |= cited.is_cited;
         }
     }

@@ -58,6 +58,12 @@ impl ResearchSource {
         }
     }
 
+    /// Whether reading it has failed.
+    pub(super) fn is_unreadable(&self) -> bool {
+        let failed = [CrawlStatus::Failed, CrawlStatus::Timeout, CrawlStatus::Blocked];
+        failed.contains(&self.crawl_status)
+    }
+
     /// The title, or the address of a page without one, or with one that addresses language models.
     pub fn name(&self) -> &str {
         let title = told_title(&self.title);

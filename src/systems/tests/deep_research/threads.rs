@@ -57,7 +57,7 @@ async fn a_page_of_an_earlier_question_is_cited_as_known_before() {
     let read = in_time(&first.clock, asked).await.unwrap();
     assert!(read.output.sources.iter().any(|it| !it.content.is_empty() && !it.was_known));
 
-    // The second question finds the same pages, and does not read them again.
+    // The second question finds the same pages, and reads only the one that was not read before.
     let supported = json!({"number": 0, "reasoning": "so it is", "verdict": "supported"});
     let supported = ScriptedReply::json(&json!({"verdicts": [supported]}));
     let mut second = light(Library::tea())
@@ -79,12 +79,16 @@ async fn a_page_of_an_earlier_question_is_cited_as_known_before() {
     let result = in_time(&second.clock, asked).await.unwrap();
     let output = &result.output;
     assert_eq!(result.outcome, Outcome::Answered, "{:?}", output.errors);
-    let was_known = |source: &ResearchSource| source.was_known;
-    assert!(output.sources.iter().filter(|it| !it.content.is_empty()).all(was_known));
+    let new: Vec<&str> =
+        output.sources.iter().filter(|it| !it.was_known).map(|it| it.url.as_str()).collect();
+    assert_eq!(new, ["https://white.example/tea"]);
     assert_eq!(output.references[0].origin, PageOrigin::Known);
     assert!(output.answer.ends_with("tea> (known before, not read again)"), "{}", output.answer);
     assert!(output.audit.as_ref().unwrap().is_clean());
-    assert!(!second.library.called().iter().any(|call| call.starts_with("read")));
+    let called = second.library.called();
+    let reads: Vec<&str> =
+        called.iter().map(|it| &**it).filter(|it| it.starts_with("read")).collect();
+    assert_eq!(reads, ["read https://white.example/tea"]);
 }
 
 #[tokio::test]
