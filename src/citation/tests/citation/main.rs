@@ -10,6 +10,7 @@
 mod arbitration;
 mod audits;
 mod composing;
+mod corruption;
 mod designations;
 mod documented_events;
 mod events;
