@@ -19,6 +19,9 @@ use crate::node::{NodeContext, NodeExit};
 use crate::patch::Patch;
 use crate::planned_call::{CallProgress, call_planned};
 
+/// Characters of a result that an event shows.
+const PREVIEW: usize = 200;
+
 /// The searches and pages that come next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -255,7 +258,14 @@ impl<'c> LookupResults<'c> {
                 (None, false) => format!("search \"{query}\": sources {shown}"),
             });
             self.work.record.gains.push(search_gain(new));
-            let data = json!({"tool_name": "web_search", "query": query, "sources": numbers});
+            let titles = numbers.iter().filter_map(|number| self.sources.get(*number));
+            let titles: Vec<&str> = titles.map(ResearchSource::name).collect();
+            let data = json!({
+                "tool_name": "web_search",
+                "query": query,
+                "sources": numbers,
+                "result_preview": preview(&titles.join("; ")),
+            });
             patch.note("tool_result", data);
             match failure {
                 Some(error) => self.fail("SEARCH_UNAVAILABLE", &error),
@@ -312,7 +322,12 @@ impl<'c> LookupResults<'c> {
                 ..PageRecord::default()
             };
             let record = self.cx.state.page_records.get(number).cloned().unwrap_or(late);
-            let data = json!({"tool_name": "web_crawl", "source": number, "status": record.status});
+            let data = json!({
+                "tool_name": "web_crawl",
+                "source": number,
+                "status": record.status,
+                "result_preview": preview(&record.content),
+            });
             patch.note("tool_result", data);
             let gain = self.take_page(*number, record);
             self.work.record.gains.push(gain);
@@ -352,6 +367,11 @@ impl<'c> LookupResults<'c> {
             recoverable: true,
         });
     }
+}
+
+/// The beginning of a result, as an event shows it.
+fn preview(text: &str) -> String {
+    text.chars().take(PREVIEW).collect()
 }
 
 /// The best pages of a step that were not read: what the searches have ranked first.

@@ -180,6 +180,11 @@ async fn a_web_search_is_one_step_without_planner_and_reflector() {
     assert_eq!(run.roles(), ["researcher", "researcher", "synthesiser"]);
     assert_eq!(run.library.called(), ["search green", "read https://green.example/tea"]);
     assert_eq!(run.result.outcome, Outcome::Answered);
+    let results = run.notes("tool_result");
+    let preview = |place: usize| results[place]["result_preview"].as_str().unwrap();
+    assert!(!preview(0).is_empty());
+    let page = &run.result.output.sources[0].content;
+    assert!(!page.is_empty() && page.starts_with(preview(1)), "{}", preview(1));
 }
 
 #[tokio::test]
