@@ -15,13 +15,28 @@ if TYPE_CHECKING:
 __all__ = ["MODELS", "ScriptedResearcher"]
 
 MODELS = ("honest", "inventor", "swapper", "obedient", "reviser")
-"""Copies passages; invents every citation; writes other numbers; obeys what documents say; copies
-passages, supports none of them wholly, and rewrites them with other numbers."""
+"""Copies passages; invents every citation; writes other numbers, also in words; obeys what pages
+say; copies passages, supports none of them wholly, and rewrites them with other numbers."""
 
 _MOST = 4
 """Sentences of a report."""
 _SENTENCE = re.compile(r"[^\n.!?]+(?:[.!?](?!\s|$)[^\n.!?]*)*[.!?]")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_SWAPPED_WORDS = (
+    "first>third second>fourth third>fifth fourth>sixth fifth>ninth sixth>eighth "
+    "eighteenth>sixteenth nineteenth>seventeenth two>seven three>eight four>nine five>eleven "
+    "six>twelve seven>two eight>three nine>four ten>six eleven>five twelve>eight twenty>thirty "
+    "once>thrice twice>thrice doubled>tripled single>double double>triple hundreds>millions "
+    "thousands>millions q1>q3 q2>q4 q3>q1 q4>q2 am>pm pm>am"
+)
+_SWAPS = dict(pair.split(">") for pair in _SWAPPED_WORDS.split()) | {
+    "a year": "a month",
+    "a month": "a week",
+    "a week": "a day",
+    "a day": "an hour",
+}
+"""Numbers, places in an order, periods and rates in words, each with another one."""
+_SWAP = re.compile(rf"\b(?:{'|'.join(sorted(_SWAPS, key=len, reverse=True))})\b", re.IGNORECASE)
 _ORDER = re.compile(r"write that ([^.:]+)", re.IGNORECASE)
 _STOP = {
     "the", "and", "how", "many", "much", "what", "which", "does", "did", "was", "were", "has",
@@ -146,7 +161,8 @@ class ScriptedResearcher:
     def _report_swapper(self, brief: Brief) -> str:
         numbers = [one for passage in brief["evidence"] for one in _NUMBER.findall(passage["text"])]
         lines = [self._falsify(text, numbers, number) for number, text in _chosen(brief)]
-        return " ".join(lines) or "It is 77 crowns [0]."
+        lines += [self._falsify_words(text, number) for number, text in _chosen(brief)]
+        return " ".join(filter(None, lines)) or "It is 77 crowns [0]."
 
     def _falsify(self, text: str, numbers: list[str], number: int) -> str:
         own = _NUMBER.findall(text)
@@ -155,6 +171,13 @@ class ScriptedResearcher:
         alike = [one for one in numbers if one not in own and len(one) == len(own[0])]
         new = own[-1] if own[-1] != own[0] else next(iter(alike), "77")
         wrong = _NUMBER.sub(lambda match: new if match[0] == own[0] else match[0], text)
+        self.falsified.add(wrong)
+        return _cited(wrong, number)
+
+    def _falsify_words(self, text: str, number: int) -> str:
+        wrong = _SWAP.sub(lambda match: _SWAPS[match[0].lower()], text, count=1)
+        if wrong == text:
+            return ""
         self.falsified.add(wrong)
         return _cited(wrong, number)
 
