@@ -24,7 +24,7 @@ fn assert_spent(run: &ScriptedRun, setting: &str) {
 
 #[tokio::test]
 async fn a_question_whose_time_is_over_while_the_answer_is_worded_is_out_of_time() {
-    let late = ScriptedReply::json(&answer("<p>12</p>")).after(Duration::from_secs(60));
+    let late = ScriptedReply::json(&answer("<p>12</p>")).after(Duration::from_mins(1));
     let run = Scene::new(&json!({"question_timeout_s": 2}))
         .tool(&says("stories", "12 stories"))
         .planner([plan(&[task("stories", "a")])])
@@ -53,7 +53,7 @@ async fn a_question_without_a_request_left_for_the_answer_is_out_of_calls() {
 
 #[tokio::test]
 async fn a_question_without_a_tool_that_runs_out_of_time_says_so() {
-    let late = ScriptedReply::json(&answer("<p>12</p>")).after(Duration::from_secs(60));
+    let late = ScriptedReply::json(&answer("<p>12</p>")).after(Duration::from_mins(1));
     let run = Scene::new(&json!({"question_timeout_s": 2, "on_no_tools": "model"}))
         .synthesiser([late])
         .ask("How many?")
