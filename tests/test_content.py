@@ -211,6 +211,27 @@ def test_the_column_of_a_frame_is_a_table_of_one_column() -> None:
     assert _sent(model, 1) == [{"type": "data", "value": value}]
 
 
+def test_the_tables_of_one_turn_add_no_more_to_the_conversation_than_texts() -> None:
+    wide = pd.DataFrame({"text": ["x" * 1_000] * 50})
+
+    @tool(max_result=60_000)
+    def look_up() -> Any:
+        """Look the table up."""
+        return [wide, Image(PNG)]
+
+    call = {"name": "look_up", "arguments": {}}
+    model = models.scripted([{"tool_calls": [call, call, call]}, "done"])
+    result = Agent(model, tools=[look_up]).run("q")
+    said = [message["content"] for message in result.messages if message["role"] == "tool"]
+    assert [[part["type"] for part in content] for content in said] == [
+        ["data", "image"],
+        ["text", "image"],
+        ["text", "image"],
+    ]
+    assert "[truncated: " in said[1][0]["text"]
+    assert said[2][0]["text"].startswith("\n[truncated: 0 of")
+
+
 def test_a_result_draws_the_images_of_its_messages_and_a_trace_says_their_size() -> None:
     @tool
     def plot() -> list[Any]:

@@ -92,15 +92,31 @@ def tool_messages(messages: list[dict[str, Any]], agent: str) -> list[dict[str, 
             stored = [_stored_call(call) for call in calls]
             kept.append({**said("assistant", message["content"], agent), "tool_calls": stored})
         elif message["role"] == "tool":
-            content = _cut(message["content"], left)
-            left -= len(content)
+            content, size = _cut_content(message["content"], left)
+            left -= size
             kept.append({**message, "content": content})
     return kept
 
 
-def _cut(text: Any, limit: int) -> Any:
-    if not isinstance(text, str):  # images and files
-        return text
+def _cut_content(content: Any, limit: int) -> tuple[Any, int]:
+    """What a result says, its texts and data cut, and their length; images and files are whole."""
+    if isinstance(content, str):
+        text = _cut(content, limit)
+        return text, len(text)
+    parts, size = [], 0
+    for part in content:
+        if part["type"] not in {"text", "data"}:
+            parts.append(part)
+            continue
+        is_text = part["type"] == "text"
+        text = part["text"] if is_text else json.dumps(part["value"], ensure_ascii=False)
+        cut = _cut(text, limit - size)
+        size += len(cut)
+        parts.append(part if cut == text else {"type": "text", "text": cut})
+    return parts, size
+
+
+def _cut(text: str, limit: int) -> str:
     if len(text) <= max(limit, 0):
         return text
     return f"{text[: max(limit, 0)]}\n[truncated: {max(limit, 0)} of {len(text)} characters]"
