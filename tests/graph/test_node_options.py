@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from typing import Any, TypedDict
 
@@ -79,3 +80,33 @@ def test_an_option_of_langgraph_that_there_is_not_is_told_what_takes_its_place()
         builder.compile(store=None)
     with pytest.raises(TypeError, match="'stor'"):
         builder.compile(stor=None)
+    with pytest.raises(TypeError, match=r"`StateGraph` has no option config_schema: .*`context_sc"):
+        StateGraph(State, config_schema=State)  # type: ignore[call-overload]
+
+
+def test_methods_name_what_takes_the_place_of_an_option_of_langgraph() -> None:
+    builder: Any = StateGraph(State)
+    builder.add_node("a", node).add_edge(START, "a")
+    graph: Any = builder.compile(checkpointer="memory:")
+    config = {"configurable": {"thread_id": "1"}}
+    guide = "see docs/guides/from-langgraph.md"
+    for call, option in (
+        (lambda: graph.invoke({}, config, print_mode="values"), "print_mode"),
+        (lambda: graph.invoke({}, config, debug=True), "debug"),
+        (lambda: graph.stream({}, config, print_mode="values"), "print_mode"),
+        (lambda: graph.astream({}, config, debug=True), "debug"),
+        (lambda: graph.get_graph(xray=True), "xray"),
+        (lambda: graph.get_state(config, subgraphs=True), "subgraphs"),
+    ):
+        with pytest.raises(TypeError, match=f"has no option {option}: .*, {guide}"):
+            call()  # type: ignore[no-untyped-call]
+    with pytest.raises(TypeError, match=f"`ainvoke` has no option debug: .*, {guide}"):
+        asyncio.run(graph.ainvoke({}, config, debug=True))
+    with pytest.raises(TypeError, match=f"`aget_state` has no option subgraphs: .*, {guide}"):
+        asyncio.run(graph.aget_state(config, subgraphs=True))
+    for name in ("get_subgraphs", "bulk_update_state"):
+        with pytest.raises(AttributeError, match=f"no attribute: {name}: .*, {guide}"):
+            getattr(graph, name)
+    with pytest.raises(AttributeError, match=r"no attribute: get_sub$"):
+        _ = graph.get_sub
+    assert list(graph.stream({}, config, subgraphs=True))

@@ -91,6 +91,7 @@ class StateGraph(GraphDeclaration, Generic[StateT, InputT]):
         output_schema: Any = ...,
     ) -> None: ...
 
+    @refuse_missing
     def __init__(
         self,
         state_schema: Any,

@@ -13,6 +13,7 @@ from antiphon.graph._breakpoints import no_breakpoints_within, read_stops
 from antiphon.graph._input import concurrency_of, context_of, entry, limit_of, merge
 from antiphon.graph._json_schemas import JsonSchemas
 from antiphon.graph._langchain import entering, handed_on, without_tokens
+from antiphon.graph._missing_options import refuse_missing
 from antiphon.graph._run_handle import GraphOutput, Paused, RunHandle, by_id
 from antiphon.graph._runnable import RunnableFace
 from antiphon.graph._stream import check_version, pauses, read_stream_options
@@ -69,6 +70,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
         self._plan = plan
         self._bound: Mapping[str, Any] | None = None
 
+    @refuse_missing
     def invoke(
         self,
         input: GraphInput[InputT],  # noqa: A002 - LangGraph's name
@@ -124,6 +126,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
         handle.drain()
         return self._result(handle, output_keys, version)
 
+    @refuse_missing
     async def ainvoke(
         self,
         input: GraphInput[InputT],  # noqa: A002
@@ -150,6 +153,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
         await handle.adrain()
         return self._result(handle, output_keys, version)
 
+    @refuse_missing
     def stream(
         self,
         input: GraphInput[InputT],  # noqa: A002
@@ -199,6 +203,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
                 yield from handle.chunks()
         yield from pauses(handle, stream_options, output_keys, version)
 
+    @refuse_missing
     async def astream(
         self,
         input: GraphInput[InputT],  # noqa: A002
@@ -294,6 +299,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
             return shown
         return shown + suffix.title() if shown[0].isupper() else f"{shown}_{suffix.lower()}"
 
+    @refuse_missing
     def get_graph(self) -> Diagram:
         """The diagram: nodes and edges."""
         return self._plan.diagram

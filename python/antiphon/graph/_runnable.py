@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from antiphon._graph_errors import GraphBuildError
 from antiphon.graph._generator_node import is_generator, joining
+from antiphon.graph._missing_options import way_out_of_method
 
 _T = TypeVar("_T", bound=type)
 
@@ -116,7 +117,7 @@ class RunnableFace:
                     raise AttributeError(str(error), name=name, obj=self) from error
             if _become_runnable(self):
                 return getattr(self, name)
-            message = f"a compiled graph has no attribute: {name}"
+            message = f"a compiled graph has no attribute: {name}{way_out_of_method(name)}"
             raise AttributeError(message, name=name, obj=self)
 
 

@@ -11,6 +11,7 @@ from antiphon._graph_errors import GraphBuildError, InvalidUpdateError, graph_er
 from antiphon._state_schema import ROOT
 from antiphon._sync_async import Routine, async_method, drive, sync_method, twin
 from antiphon.graph._input import counted, merge
+from antiphon.graph._missing_options import refuse_missing
 from antiphon.graph._snapshot import METADATA, StateSnapshot, config_at, empty, snapshot
 from antiphon.graph._thread import GraphThread
 
@@ -53,7 +54,8 @@ class Threads:
             found = yield from self._newest(thread)
         return snapshot(thread.name, found[0]) if found else empty(thread.name)
 
-    aget_state = async_method(get_state)
+    aget_state = refuse_missing(async_method(get_state))
+    get_state = refuse_missing(get_state)
 
     def get_state_history(
         self,
