@@ -8,6 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from antiphon._orchestrator.agent_spec import name_of
+from antiphon._orchestrator.assemble import diagram_of
 from antiphon._orchestrator.declaration import AgentDeclaration
 from antiphon._orchestrator.lone_verbs import LoneVerbs
 from antiphon._type_params import ContextT, Generic, OutputT
@@ -136,8 +137,11 @@ class Agent(
 
     @property
     def graph(self) -> Diagram:
-        """The diagram of the agent alone: Mermaid text or SVG, displayed in notebooks."""
-        return _team_of(self).graph
+        """The diagram of the agent alone: Mermaid text or SVG, displayed in notebooks.
+
+        Its model is not opened for it, and may be one that is downloaded.
+        """
+        return diagram_of(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

@@ -107,6 +107,17 @@ def test_it_draws_itself() -> None:
     assert "geographer" in Agent(scripted([]), name="geographer").graph.draw_mermaid()
 
 
+def test_its_model_is_not_opened_for_a_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("a model was opened")
+
+    monkeypatch.setattr("antiphon._orchestrator.assemble.as_model", refuse)
+    expert = Agent("local:0.5b", name="expert")
+    team = Agent("local:0.5b", name="triage", fallback=expert)
+    assert team.graph.edges == Agent(scripted([]), name="triage", fallback=expert).graph.edges
+    assert "expert" in team.graph.draw_mermaid()
+
+
 def test_an_agent_that_has_run_can_be_copied_and_pickled() -> None:
     agent = Echo(name="echo")
     agent.run("q")

@@ -29,6 +29,7 @@ from antiphon._orchestrator.nodes import (
 from antiphon._orchestrator.references import fallbacks, guests, handoffs
 from antiphon._orchestrator.state import CUT, HANDED, RECORDED, WROTE, State, StateView, read_state
 from antiphon._orchestrator.team_member import TeamMember
+from antiphon._orchestrator.team_prompts import TeamPrompts
 from antiphon._tool.context import check_context
 from antiphon.errors import StateError, ValidationError
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Engine
     from antiphon._diagram import Diagram
-    from antiphon._orchestrator.team_prompts import TeamPrompts
     from antiphon._serialization.registry import Registry
     from antiphon.tools import Tool
 
@@ -118,7 +118,7 @@ def assemble(settings: Settings) -> AssembledTeam:
     everyone = [*specs, router] if router else specs
     _check_names(everyone)
     _check_keys(everyone, state)
-    links = _links(everyone, settings, agent_names)
+    links = _links(everyone, settings.fallback, agent_names, settings.prompts)
     if router is None:  # a router may choose any of them
         _check_reach(flow_edges, listed, links)
     builder = Builder(settings.name)
@@ -131,9 +131,7 @@ def assemble(settings: Settings) -> AssembledTeam:
     for spec in everyone:
         nodes.add(spec, chooses=spec is router)
     nodes.connect(flow_edges, everyone)
-    extra = [*_hub(router, agent_names), *links.handed()]
-    names = [spec.name for spec in everyone]
-    diagram = flow_diagram(names, flow_edges, links.fallbacks, extra)
+    diagram = _diagram(everyone, flow_edges, links, _hub(router, agent_names))
     schemas = (*state.schemas, *_outputs(everyone))
     return AssembledTeam(
         builder.build(),
@@ -146,6 +144,27 @@ def assemble(settings: Settings) -> AssembledTeam:
         needy=_needy(everyone),
         expected={router.name: expected_of(router, listed)} if router else {},
     )
+
+
+def diagram_of(agent: Any) -> Diagram:
+    """The diagram of an agent alone, for which its model is not opened.
+
+    Raises:
+        ValidationError: something in the declaration is wrong.
+    """
+    spec = read_spec(agent)
+    specs = [spec, *guests([spec], None)]
+    agent_names = AgentNames(one.name for one in specs)
+    flow_edges, _ = edges_of_list([agent], agent_names)
+    links = _links(specs, None, agent_names, TeamPrompts(None))
+    return _diagram(specs, flow_edges, links, [])
+
+
+def _diagram(
+    specs: list[Spec], flow_edges: FlowEdges, links: _Links, more: list[tuple[str, str]]
+) -> Diagram:
+    names = [spec.name for spec in specs]
+    return flow_diagram(names, flow_edges, links.fallbacks, [*more, *links.handed()])
 
 
 def _needy(specs: list[Spec]) -> dict[str, tuple[Tool, ...]]:
@@ -169,12 +188,14 @@ class _Links:
         return [(name, target) for name, tools in self.handoffs.items() for target in tools]
 
 
-def _links(specs: list[Spec], settings: Settings, agent_names: AgentNames) -> _Links:
+def _links(
+    specs: list[Spec], fallback: Any, agent_names: AgentNames, prompts: TeamPrompts
+) -> _Links:
     by_name = {spec.name: spec for spec in specs}
     return _Links(
-        fallbacks(specs, settings.fallback, agent_names),
+        fallbacks(specs, fallback, agent_names),
         {
-            spec.name: handoffs(spec, by_name, agent_names, settings.prompts)
+            spec.name: handoffs(spec, by_name, agent_names, prompts)
             for spec in specs
             if spec.handoffs
         },
