@@ -7,9 +7,10 @@ import difflib
 import json
 import pickle
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
-from antiphon._html import plain
+from antiphon._html import escaped, plain, preview, table
 from antiphon._state_schema import fields_of_state
 from antiphon._text import snake_case
 from antiphon._type_params import Generic, OutputT, StateT
@@ -333,6 +334,10 @@ class RunResult:
         )
 
 
+_NO_OUTPUT = {"question", "messages", "answer"}
+"""Keys of the state that nothing else stands for."""
+_SHOWN, _SHOWN_KEYS = 500, 20
+"""Characters of a key's value, and keys, that are displayed in place of an answer."""
 _LONGEST = 500
 """Characters of an answer in a ``repr``, which lists, debuggers and logs show of each result."""
 
@@ -440,6 +445,22 @@ class Result(RunResult, Generic[OutputT, StateT]):
 
     def _name(self) -> str:
         return self.team
+
+    def _text_lines(self) -> Iterator[str]:
+        for key, value in self._written().items():
+            yield f"{key}: {preview(value, _SHOWN)}"
+
+    def _html_parts(self) -> Iterator[str]:
+        yield table((key, escaped(value, _SHOWN)) for key, value in self._written().items())
+
+    def _written(self) -> dict[str, Any]:
+        """The keys that stand for an answer where there is none."""
+        fields = fields_of_state(self.state)
+        is_blank = self.answer is None or (isinstance(self.answer, str) and not self.answer)
+        if not is_blank:
+            return {}
+        keys = (key for key in fields if key not in _NO_OUTPUT and fields[key] is not None)
+        return {key: fields[key] for key in islice(keys, _SHOWN_KEYS)}
 
     def _limit(self) -> str:
         return f"{super()._limit()}{_loop(self)}"

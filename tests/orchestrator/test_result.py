@@ -7,7 +7,7 @@ import pickle
 import re
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
-from typing import Any, get_args
+from typing import Any, TypedDict, get_args
 
 import pydantic
 import pytest
@@ -244,6 +244,37 @@ def test_an_answer_is_shown_as_markdown_without_its_html() -> None:
     assert "<strong>42</strong>" in html
     assert "<td>1</td>" in html
     assert "<b onclick" not in html
+
+
+def test_keys_are_shown_where_there_is_no_answer() -> None:
+    class Counts(Agent):
+        def act(self, state: Any, ctx: AgentContext) -> Any:
+            return {"population": 522250, "city": EVIL, "rows": list(range(100_000)), "none": None}
+
+    class Report(TypedDict, total=False):
+        report: str
+
+    bundle = Orchestrator([Counts()], name="team").run("q")._repr_mimebundle_()
+    text, html = bundle["text/plain"], bundle["text/html"].split("<details")[0]
+    assert text.startswith(f"team: answered\npopulation: 522250\ncity: {EVIL}\nrows: ")
+    assert "none" not in text
+    assert "522250" in html
+    assert "<b onclick" not in html
+    assert len(text) < 2_000
+    assert len(html) < 4_000
+    writes = Agent(scripted(["The report."]), name="w", writes="report")
+    shown = Orchestrator([writes], state=Report, name="team").run("q")._repr_mimebundle_()
+    assert shown["text/plain"] == "team: answered\nreport: The report."
+    assert "The report." in shown["text/html"].split("<details")[0]
+
+
+def test_keys_beside_an_answer_are_not_shown() -> None:
+    class Both(Agent):
+        def act(self, state: Any, ctx: AgentContext) -> Any:
+            return {"answer": "yes", "note": "x"}
+
+    shown = Orchestrator([Both()], name="team").run("q")._repr_mimebundle_()
+    assert shown["text/plain"] == "team: answered\nyes"
 
 
 @pytest.mark.parametrize("outcome", get_args(Outcome))
