@@ -598,6 +598,25 @@ def test_a_declared_agent_brings_instructions_tools_model_and_limits() -> None:
     assert requests[0]["tags"] == {"agent": "strict", "role": "critic"}
 
 
+def test_no_temperature_of_an_agent_is_its_own_too() -> None:
+    class Unset(Agent):
+        """Says nothing of it."""
+
+    class Unheated(Agent):
+        """Wants none."""
+
+        temperature = None
+
+    for expert, sent in (
+        (Unset(model()), 0.3),
+        (Unset(model(), temperature=None), None),
+        (Unheated(model()), None),
+        (Unheated(model(), temperature=0.7), 0.7),
+    ):
+        assert ReviewLoop(model(), temperature=0.3, expert=expert).run("?").outcome == "answered"
+        assert [one.get("temperature") for one in expert.model.requests] == [sent]
+
+
 def test_a_declared_agent_without_a_model_takes_that_of_the_loop() -> None:
     script = model()
     result = ReviewLoop(script, expert=Agent(name="sage", instructions="Be brief.")).run("?")

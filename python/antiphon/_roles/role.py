@@ -143,6 +143,8 @@ def _declaration(role: RoleSpec, agent: AgentDeclaration, spec: Spec) -> dict[st
         made["tools"] = as_tools(spec.tools)
     if spec.output is not None:
         made["output"] = spec.output.schema
+    if _sets(agent, "temperature"):
+        made["temperature"] = spec.limits.get("temperature")
     return made | {key: value for key, value in spec.limits.items() if _sets(agent, key)}
 
 

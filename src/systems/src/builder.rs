@@ -19,7 +19,7 @@ use crate::node::{NodeContext, NodeExit, StateView};
 use crate::patch::Patch;
 use crate::prompts::ModelTier;
 use crate::reply::{AnyReplyParser, RoleReply};
-use crate::role::{RoleImplementation, RoleModel, Roles};
+use crate::role::{RoleImplementation, RoleModel, Roles, TemperatureChoice};
 use crate::role_schema::narrow;
 use crate::state::declare;
 use crate::system::System;
@@ -319,7 +319,10 @@ impl<S: System> SystemBuilder<S> {
             } else {
                 Arc::new(parser)
             }),
-            temperature: model.temperature.or(temperature),
+            temperature: match model.temperature {
+                TemperatureChoice::Shared => temperature,
+                TemperatureChoice::Own(own) => own,
+            },
             max_output_tokens: model.max_output_tokens.or(usual_tokens),
             max_reasks,
             max_tool_calls,

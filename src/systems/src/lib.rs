@@ -76,7 +76,9 @@ pub use prompts::{ModelTier, PromptSpec, Prompts};
 pub use registry::{ReadySystem, SystemEntry, find, registry};
 pub use resources::{SystemResources, SystemResourcesBuilder};
 pub use result::{Outcome, SystemResult};
-pub use role::{Role, RoleContext, RoleImplementation, RoleModel, RoleSpec, Roles};
+pub use role::{
+    Role, RoleContext, RoleImplementation, RoleModel, RoleSpec, Roles, TemperatureChoice,
+};
 pub use runner::{PausedRun, SystemRunner, SystemStart};
 pub use session::Session;
 pub use system::{Conclusion, FinishedRun, RunEnding, System, SystemConfig, SystemInput};

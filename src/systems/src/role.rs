@@ -50,6 +50,16 @@ impl RoleImplementation {
     }
 }
 
+/// The temperature of a model in a role.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum TemperatureChoice {
+    /// The setting for all roles.
+    #[default]
+    Shared,
+    /// Its own; without one, no temperature is sent.
+    Own(Option<f64>),
+}
+
 /// A model for a role, with its own instructions, tools and limits.
 #[derive(Clone)]
 pub struct RoleModel {
@@ -64,8 +74,8 @@ pub struct RoleModel {
     pub output: Option<Json>,
     /// Tools in place of those of the role.
     pub tools: Option<Vec<Arc<dyn Tool>>>,
-    /// In place of the setting for all roles.
-    pub temperature: Option<f64>,
+    /// The temperature of its requests.
+    pub temperature: TemperatureChoice,
     /// Where each reply is cut off, in tokens.
     pub max_output_tokens: Option<u32>,
     /// Calls of tools per attempt, in place of the role's setting.
@@ -90,7 +100,7 @@ impl RoleModel {
             instructions: None,
             output: None,
             tools: None,
-            temperature: None,
+            temperature: TemperatureChoice::Shared,
             max_output_tokens: None,
             max_tool_calls: None,
             max_model_calls: None,

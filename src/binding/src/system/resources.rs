@@ -6,7 +6,7 @@ use std::sync::Arc;
 use antiphon_core::ToolSpec;
 use antiphon_runtime::sandbox::Sandbox;
 use antiphon_runtime::{GatedTool, Model as ModelPort, Tool};
-use antiphon_systems::{RoleImplementation, RoleModel, SystemResourcesBuilder};
+use antiphon_systems::{RoleImplementation, RoleModel, SystemResourcesBuilder, TemperatureChoice};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -115,7 +115,11 @@ fn role_implementation(given: &Bound<'_, PyDict>) -> PyResult<RoleImplementation
         output: output.map(|given| pythonize::depythonize(&given)).transpose()?,
         tools: fields.get::<Bound<'_, PyAny>>("tools")?.map(|given| tools(&given)).transpose()?,
         tier: None,
-        temperature: fields.get("temperature")?,
+        temperature: if given.contains("temperature")? {
+            TemperatureChoice::Own(fields.get("temperature")?)
+        } else {
+            TemperatureChoice::Shared
+        },
         max_output_tokens: fields.get("max_output_tokens")?,
         max_tool_calls: fields.get("max_tool_calls")?,
         max_model_calls: fields.get("max_model_calls")?,

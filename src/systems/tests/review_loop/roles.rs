@@ -3,7 +3,7 @@
 use antiphon_systems::review_loop::{Answer, Config, ReviewLoop, RoleBrief, State, StepName};
 use antiphon_systems::{
     Outcome, Role, RoleContext, RoleImplementation, RoleModel, SystemResourcesBuilder,
-    SystemResult, SystemRunner,
+    SystemResult, SystemRunner, TemperatureChoice,
 };
 use std::sync::{Arc, Mutex};
 
@@ -190,7 +190,7 @@ async fn an_agent_in_a_role_brings_its_own_tools_and_limits() {
     let as_model: Arc<dyn Model> = model.clone();
     let critic = RoleModel {
         tools: Some(vec![search_tool(true)]),
-        temperature: Some(0.7),
+        temperature: TemperatureChoice::Own(Some(0.7)),
         max_output_tokens: Some(99),
         tags: [("agent".to_owned(), "strict".to_owned())].into(),
         ..RoleModel::new(as_model.clone())
