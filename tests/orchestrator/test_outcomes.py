@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, TypedDict
 
 import pytest
@@ -142,6 +143,115 @@ def test_a_reply_that_was_cut_off_is_no_answer_but_stays() -> None:
     assert "report" not in result.state
     with pytest.raises(BudgetError, match="max_output_tokens"):
         result.raise_for_outcome()
+
+
+HALF = {"text": "Lyon has 522", "finish": "length"}
+
+
+class Asks(Agent):
+    """Asks a model."""
+
+    def act(self, state: Any, ctx: AgentContext) -> str:
+        return ctx.model("q")
+
+
+class AsksLater(Agent):
+    """Asks a model, on an event loop."""
+
+    async def act(self, state: Any, ctx: AgentContext) -> str:
+        return await ctx.amodel("q")
+
+
+class AsksInTasks(Agent):
+    """Asks a model in a group of tasks."""
+
+    async def act(self, state: Any, ctx: AgentContext) -> str:
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(ctx.amodel("q"))
+        return task.result()
+
+
+@pytest.mark.parametrize("kind", [Asks, AsksLater, AsksInTasks])
+def test_a_reply_to_code_that_was_cut_off_is_no_answer_but_stays(kind: type[Agent]) -> None:
+    result = Orchestrator([kind(scripted([HALF]), name="a"), Reports()]).run("q")
+    assert (result.outcome, result.reason) == ("budget", "max_output_tokens")
+    assert result.answer == "Lyon has 522"
+    assert result.messages[-1]["content"] == "Lyon has 522"
+    assert "report" not in result.state
+
+
+def test_code_may_catch_that_a_reply_was_cut_off() -> None:
+    class Shortens(Agent):
+        def act(self, state: Any, ctx: AgentContext) -> str:
+            try:
+                return ctx.model("q")
+            except BudgetError as error:
+                return f"{error.details['text']}, up to {error.details['dimension']}"
+
+    result = Orchestrator([Shortens(scripted([HALF]), name="a")]).run("q")
+    assert (result.outcome, result.answer) == ("answered", "Lyon has 522, up to max_output_tokens")
+
+
+def test_other_limits_are_raised_by_code_as_before() -> None:
+    class Spends(Agent):
+        def act(self, state: Any, ctx: AgentContext) -> str:
+            ctx.model("q")
+            return ctx.model("q")
+
+    team = Orchestrator([Spends(scripted(["one", "two"]), name="a")], budget=Budget(model_calls=1))
+    result = team.run("q")
+    assert (result.outcome, result.reason, result.answer) == ("budget", "model_calls", None)
+
+
+def test_a_reply_that_was_cut_off_in_a_team_within_a_team_stays() -> None:
+    def inner() -> Orchestrator:
+        return Orchestrator([Agent(scripted([HALF]), name="i", writes="draft")], name="inner")
+
+    for team in (
+        Orchestrator([inner(), Reports()]),
+        Orchestrator([Orchestrator([inner()], name="middle"), Reports()]),
+    ):
+        result = team.run("q")
+        assert (result.outcome, result.reason) == ("budget", "max_output_tokens")
+        assert result.state["draft"] == "Lyon has 522"
+        assert result.messages[-1]["content"] == "Lyon has 522"
+        assert "report" not in result.state
+    answers = Orchestrator([Agent(scripted([HALF]), name="i")], name="inner")
+    assert Orchestrator([answers]).run("q").answer == "Lyon has 522"
+
+
+class City(TypedDict):
+    """A city."""
+
+    name: str
+    note: str
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_half_of_a_typed_reply_is_asked_for_again_and_is_no_value(declared: bool) -> None:
+    class AsksForCity(Agent):
+        def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+            return {"answer": ctx.model("q", output=City)}
+
+    half = {"text": '{"name": "Lima", "note": "The capital of Per', "finish": "length"}
+    whole = {"text": '{"name": "Lima", "note": "A capital"}\n\n', "finish": "length"}
+
+    def agent(*replies: dict[str, str]) -> tuple[Orchestrator, Any]:
+        model = scripted(list(replies))
+        if declared:
+            return Orchestrator([Agent(model, name="a", output=City)]), model
+        return Orchestrator([AsksForCity(model, name="a")]), model
+
+    team, model = agent(half, whole)
+    result = team.run("q")
+    assert (result.outcome, result.answer) == ("answered", {"name": "Lima", "note": "A capital"})
+    assert "shorter" in model.requests[1]["messages"][-1]["content"]
+
+    team, _ = agent(half, half)
+    with pytest.raises(ModelOutputError, match="cut off") as caught:
+        team.run("q")
+    assert caught.value.details["raw"] == half["text"]
+    assert caught.value.details["finish"] == "length"
 
 
 def test_the_retries_of_a_budget_are_a_separate_limit() -> None:

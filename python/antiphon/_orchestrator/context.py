@@ -287,7 +287,10 @@ class AgentContext(CheckedKeywords, RunContext[ContextT]):
 
         Raises:
             ValidationError: there is no model to ask (``model_invalid``).
-            BudgetError: the budget for model calls is spent (``budget_exhausted``).
+            BudgetError: the budget for model calls is spent, or the limit of tokens cut off a text
+                (``budget_exhausted``). The text so far is in ``details["text"]``; an agent that
+                does not catch the error ends its run with that text as the answer and the
+                outcome ``budget``.
             ModelOutputError: the reply does not fit the output, and neither does the repaired
                 one (``model_output_invalid``).
         """

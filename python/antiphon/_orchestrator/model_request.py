@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Builder, StreamOptions
@@ -10,14 +9,27 @@ from antiphon._content import text_of
 from antiphon._model.adapters import as_model
 from antiphon._node.calls import Call
 from antiphon._orchestrator.messages import conversation, listed
+from antiphon._pause import pause_in
 from antiphon._schema.contract import Output
-from antiphon.errors import RunCancelled
+from antiphon.errors import BudgetError, RunCancelled
 
 if TYPE_CHECKING:
     from antiphon._antiphon import Event, Run
 
 
 _MESSAGES, _REPLY = "messages", "reply"
+
+CUT_REPLY = "max_output_tokens"
+"""The limit that cuts off a reply, as a dimension of a budget."""
+
+
+def cut_text(error: BaseException) -> str | None:
+    """The text of a reply that was cut off, if that is the error or all of its group."""
+    limit = pause_in(error, BudgetError)
+    if limit is None or limit.details.get("dimension") != CUT_REPLY:
+        return None
+    text = limit.details.get("text")
+    return text if isinstance(text, str) else None
 
 
 class ModelRequest:
@@ -73,19 +85,24 @@ class ModelRequest:
 
         Raises:
             RunCancelled: it was cancelled (``run_cancelled``).
+            BudgetError: the limit of tokens cut off a text (``budget_exhausted``).
         """
         if self.run.outcome == "cancelled":
             raise RunCancelled(
                 f"the question to a model was cancelled: {self.run.reason}", code="run_cancelled"
             )
         reply = self.run.values[_REPLY]
-        if reply["finish"] == "length":
-            logging.getLogger(f"antiphon.agent.{self._agent}").warning(
-                "the reply was cut off at its limit of tokens"
-            )
         if self._output is not None:
             return reply["value"]
-        return text_of(reply["messages"][-1]["content"])
+        text = text_of(reply["messages"][-1]["content"])
+        if reply["finish"] == "length":
+            raise BudgetError(
+                f"the limit of tokens cut off the reply of the model to agent `{self._agent}`",
+                code="budget_exhausted",
+                details={"dimension": CUT_REPLY, "text": text},
+                hint="raise `max_output_tokens`, or ask for a shorter answer",
+            )
+        return text
 
     def read(self, reply: Any) -> Any:
         """The answer, given the `reply`."""

@@ -19,10 +19,11 @@ from antiphon._orchestrator.context import AgentContext
 from antiphon._orchestrator.declaration import AgentDeclaration, TeamBase
 from antiphon._orchestrator.flow import END, is_member, member
 from antiphon._orchestrator.messages import opening, said, sent, tool_messages
+from antiphon._orchestrator.model_request import cut_text
 from antiphon._orchestrator.run_context import RunContext
 from antiphon._orchestrator.state import CUT, StateView, fields_of, is_record, noted
 from antiphon._orchestrator.team_prompts import ROUTER
-from antiphon._orchestrator.updates import returned
+from antiphon._orchestrator.updates import Unfinished, returned, spoken
 from antiphon._pause import Interrupted, NodeInterrupted, pause_in
 from antiphon._schema.contract import Output
 from antiphon._state_schema import fields_of_state
@@ -30,7 +31,7 @@ from antiphon._sync_async import run_async
 from antiphon._tool.approval import ToolCall, approver, decide, decide_call
 from antiphon._tool.context import ReadOnlyState
 from antiphon._tool.lifespan import resource_of
-from antiphon.errors import StateError, ValidationError
+from antiphon.errors import BudgetError, StateError, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -122,12 +123,37 @@ def _warn_of_lost(
             )
 
 
+def _until_cut(spec: Spec) -> Callable[[Any, AgentContext[Any]], Any]:
+    """An agent's ``act``, which returns what there is of a reply that was cut off."""
+    act = spec.act
+    assert act is not None  # noqa: S101 - the caller has looked
+
+    def unfinished(error: BaseException) -> Unfinished:
+        text = cut_text(error)
+        if text is None:
+            raise error
+        return Unfinished(spoken(text, spec.name))
+
+    def call(seen: Any, context: AgentContext[Any]) -> Any:
+        try:
+            return act(seen, context)
+        except (BudgetError, BaseExceptionGroup) as error:
+            return unfinished(error)
+
+    async def acall(seen: Any, context: AgentContext[Any]) -> Any:
+        try:
+            return await act(seen, context)
+        except (BudgetError, BaseExceptionGroup) as error:
+            return unfinished(error)
+
+    return acall if spec.asynchronous else call
+
+
 def calling(
     spec: Spec, state: State, agent_names: AgentNames, *, chooses: bool = False
 ) -> Callable[[Any, Context], Any]:
     """An agent's own ``act`` as a callable of the engine."""
-    act = spec.act
-    assert act is not None  # noqa: S101 - the caller has looked
+    act = _until_cut(spec)
     read = _reader(spec, state, agent_names, chooses=chooses)
 
     def arguments(given: Any, ctx: Context) -> tuple[HumanInput, Any, AgentContext]:
@@ -249,7 +275,8 @@ class AgentLoopOptions:
         turn = tool_messages(reply["messages"], spec.name)
         turn_update = {"messages": [*turn, said("assistant", content, spec.name)]}
         written = noted(self._state.write({**turn_update, **update}, spec.name))
-        if reply["finish"] == "length":
+        # A value that fits the output is whole.
+        if reply["finish"] == "length" and spec.output is None:
             return Command(update={**written, CUT: True}, end=True)
         return written
 
@@ -305,7 +332,7 @@ def chosen(reply: Any, spec: Spec, agent_names: AgentNames) -> Any:
     Raises:
         StateError: it chooses no agent (``target_unknown``).
     """
-    if isinstance(reply, Command | Send):
+    if isinstance(reply, Command | Send | Unfinished):
         return reply
     names = reply if isinstance(reply, list | tuple) and reply else [reply]
     if names in ([FINISH], [END]):

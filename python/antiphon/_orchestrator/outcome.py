@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from antiphon._orchestrator.model_request import CUT_REPLY
 from antiphon._orchestrator.state import CUT, RECORDED, delivered
 from antiphon.errors import AntiphonError, ModelOutputError
 from antiphon.result import Outcome, Question, Result, Usage
@@ -95,5 +96,5 @@ def _completed(raw: Mapping[str, Any]) -> tuple[Outcome, str]:
     if raw.get(RECORDED):
         return "error", "an agent failed"
     if raw.get(CUT):
-        return "budget", "max_output_tokens"
+        return "budget", CUT_REPLY
     return ("answered", "") if delivered(raw) else ("no_answer", "no agent wrote an answer")

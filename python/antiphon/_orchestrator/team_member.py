@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon._orchestrator.declaration import AgentDeclaration, TeamBase
+from antiphon._orchestrator.model_request import CUT_REPLY
 from antiphon._orchestrator.run_context import charged, engine_of, event_relay
+from antiphon._orchestrator.updates import Unfinished
 from antiphon._state_schema import fields_of_state
 from antiphon.errors import BudgetError
 
@@ -33,13 +35,15 @@ class TeamMember(AgentDeclaration):
         """Tells it the state of the team that it joins."""
         self._outer = outer
 
-    async def act(self, state: Any, ctx: RunContext[Any]) -> dict[str, Any]:
+    async def act(self, state: Any, ctx: RunContext[Any]) -> dict[str, Any] | Unfinished:
         """Runs the team."""
         first = self._first(state)
         engine = engine_of(ctx)
         show = event_relay(engine)
         part = self.team.run_part(first, ctx.budget, show, watched=engine.watched)
         result = await charged(engine, part)
+        if result.reason == CUT_REPLY:
+            return Unfinished(self._update(first, fields_of_state(result.state)))
         if result.outcome in _LIMITS:
             raise BudgetError(
                 f"team `{self.name}` reached a limit: {result.reason}",

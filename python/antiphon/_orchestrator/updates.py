@@ -243,6 +243,13 @@ def _check_question(question: Any) -> None:
         )
 
 
+class Unfinished:
+    """The update of an agent whose reply was cut off at its limit of tokens; it ends the run."""
+
+    def __init__(self, update: dict[str, Any]) -> None:
+        self.update = update
+
+
 def spoken(text: str, agent: str) -> dict[str, Any]:
     """The update that a text is: the answer, and a message of the agent's."""
     return {"answer": text, "messages": [said("assistant", text, agent)]}
@@ -259,7 +266,7 @@ def returned(value: Any, state: State, agent: str, seen: Any = None) -> Any:
         return None
     if isinstance(value, str):
         return state.write(spoken(value, agent), agent)
-    if isinstance(value, Command):
+    if isinstance(value, Command | Unfinished):
         return _command(value, state, agent, seen)
     if isinstance(value, Send):
         return Command(goto=[value], only=True)
@@ -304,7 +311,10 @@ def _is_repeated(message: Any, known: Sequence[Any]) -> bool:
     return has_id and message in known
 
 
-def _command(value: Command, state: State, agent: str, seen: Any) -> Command:
+def _command(value: Command | Unfinished, state: State, agent: str, seen: Any) -> Command:
+    if isinstance(value, Unfinished):
+        written = noted(state.write(value.update, agent))
+        return Command(update={**written, CUT: True}, end=True)
     update = value.update
     if update is not None:
         update = noted(state.write(_fresh(update, seen, state), agent))

@@ -109,7 +109,11 @@ class SystemRole:
                 f"the system `{self._system.name}` in the role {role.name} reached a limit: "
                 f"{result.reason}",
                 code="budget_exhausted",
-                details={"dimension": result.reason, "system": self._system.name},
+                details={
+                    "dimension": result.reason,
+                    "system": self._system.name,
+                    **({"text": result.answer} if isinstance(result.answer, str) else {}),
+                },
                 hint="raise the limit of that system, or the budget of the question",
             )
         if result.outcome == "retry_limit" and result.error is not None:

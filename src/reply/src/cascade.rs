@@ -24,17 +24,20 @@ pub(crate) fn read(
 ) -> Result<ParsedReply, UnreadableReply> {
     let whole = raw.trim_matches(is_blank);
     let text = without_thoughts(whole);
-    let mut search = ReplySearch { schema, cut, rejected: None, fault: None };
+    let mut search = ReplySearch { schema, cut, is_open: false, rejected: None, fault: None };
     // Where no thoughts begin, the end of some may be a part of the answer.
     let is_sure = text.len() == whole.len() || whole.starts_with(THOUGHTS.0);
-    match search.run(text).or_else(|| if is_sure { None } else { search.run(whole) }) {
-        Some(reading) => Ok(reading),
-        None => Err(UnreadableReply {
-            raw: raw.to_owned(),
-            is_text: !text.is_empty() && search.is_fruitless(),
-            errors: search.errors(text),
-        }),
+    let found = search.run(text).or_else(|| if is_sure { None } else { search.run(whole) });
+    if let Some(reading) = found {
+        return Ok(reading);
     }
+    let is_cut = search.is_open || (cut && search.is_fruitless());
+    Err(UnreadableReply {
+        raw: raw.to_owned(),
+        is_text: !text.is_empty() && !is_cut && search.is_fruitless(),
+        is_cut,
+        errors: if is_cut { vec![unfinished(schema)] } else { search.errors(text) },
+    })
 }
 
 /// A reply without the thoughts that a reasoning model writes before it, which may hold values that are
@@ -53,6 +56,8 @@ fn without_thoughts(text: &str) -> &str {
 struct ReplySearch<'s> {
     schema: &'s CompiledSchema,
     cut: bool,
+    /// Whether the cut went through a value.
+    is_open: bool,
     rejected: Option<RejectedValue>,
     fault: Option<SyntaxFault>,
 }
@@ -117,7 +122,12 @@ impl ReplySearch<'_> {
         offset: usize,
         cut: bool,
     ) -> Option<ParsedReply> {
-        match repair(passage.text, cut) {
+        if cut && !passage.closed {
+            // Closed by a guess, half of a sentence would be the answer.
+            self.is_open = true;
+            return None;
+        }
+        match repair(passage.text) {
             Ok(value) => self.offer(value, passage.text.len(), ParseLevel::Repaired),
             Err(fault) => {
                 let at = offset + passage.start + fault.at;
@@ -193,6 +203,10 @@ fn broken(text: &str, fault: SyntaxFault) -> Violation {
         format!("{} at line {line}, column {column}", quoted(&near))
     };
     Violation::new("", fault.wanted, found)
+}
+
+fn unfinished(schema: &CompiledSchema) -> Violation {
+    Violation::new("", schema.wanted(), "the beginning of one, cut off at the limit of tokens")
 }
 
 fn missing(schema: &CompiledSchema, text: &str) -> Violation {

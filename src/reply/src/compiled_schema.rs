@@ -54,7 +54,8 @@ impl ReplyParser for CompiledSchema {
             return Ok(parsed);
         }
         let error = Violation::new("", "a whole JSON object", "the beginning of one");
-        Err(UnreadableReply { raw: arguments.to_owned(), errors: vec![error], is_text: false })
+        let raw = arguments.to_owned();
+        Err(UnreadableReply { raw, errors: vec![error], ..UnreadableReply::default() })
     }
 
     fn validate(&self, value: &Json) -> Result<(), Vec<Violation>> {

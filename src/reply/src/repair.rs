@@ -18,11 +18,9 @@ pub(crate) struct SyntaxFault {
 }
 
 /// The value that `text` starts with. A text that ends too early is closed:
-/// what it had begun to say of a key, a literal or an escape is dropped. With
-/// `cut`, the tail is known to be missing and a number at the very end, which
-/// may lack digits, is dropped as well.
-pub(crate) fn repair(text: &str, cut: bool) -> Result<Json, SyntaxFault> {
-    let mut parser = Parser { tokens: JsonTokens::new(text, 0), end: text.len(), cut };
+/// what it had begun to say of a key, a literal or an escape is dropped.
+pub(crate) fn repair(text: &str) -> Result<Json, SyntaxFault> {
+    let mut parser = Parser { tokens: JsonTokens::new(text, 0), end: text.len() };
     let nothing = SyntaxFault { at: text.len(), wanted: "a JSON value" };
     let first = parser.tokens.next().ok_or(nothing)?;
     parser.value(first, depth::LIMIT)?.ok_or(nothing)
@@ -31,7 +29,6 @@ pub(crate) fn repair(text: &str, cut: bool) -> Result<Json, SyntaxFault> {
 struct Parser<'a> {
     tokens: JsonTokens<'a>,
     end: usize,
-    cut: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -115,7 +112,7 @@ impl<'a> Parser<'a> {
             return Ok(Some(value.clone()));
         }
         if let Ok(number) = serde_json::from_str::<Number>(word) {
-            return Ok(if last && self.cut { None } else { Some(number.into()) });
+            return Ok(Some(number.into()));
         }
         let started = LITERALS.iter().any(|(name, _)| name.starts_with(word))
             || word.starts_with(|c: char| c == '-' || c.is_ascii_digit());

@@ -193,14 +193,14 @@ impl<S: System> SystemBuilder<S> {
     }
 
     /// As [`SystemBuilder::role`], for a node that can work with any reply of a model: one that
-    /// does not fit the schema reaches it as the text of its last message, with no value. Nothing
-    /// is asked again.
+    /// does not fit the schema reaches it as the text of its last message, with no value. Only one
+    /// that the limit of tokens cut off is asked for again, once, unless `max_reasks` is 0.
     ///
     /// # Errors
     /// As [`SystemBuilder::role`].
     pub fn role_of_any_reply(&mut self, name: &str, node: RoleNode<S>) -> Result<&mut Self, Fault> {
         let defaults = self.defaults;
-        self.defaults = RoleDefaults { max_reasks: 0, ..defaults };
+        self.defaults = RoleDefaults { max_reasks: defaults.max_reasks.min(1), ..defaults };
         self.accepts_any_reply = true;
         let added = self.role(name, node).map(drop);
         (self.defaults, self.accepts_any_reply) = (defaults, false);

@@ -2,7 +2,7 @@
 
 use antiphon_core::agent::ToolCallRecord;
 use antiphon_core::reply::{ParseLevel, ParsedReply, ReplyParser, UnreadableReply, Violation};
-use antiphon_core::{Fault, FaultCode, Message, Schema};
+use antiphon_core::{Fault, FaultCode, FinishReason, Message, Schema};
 use antiphon_reply::CompiledSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
@@ -31,7 +31,8 @@ impl RoleReply {
     }
 }
 
-/// A parser that takes a reply which does not fit as null: its text is in the conversation.
+/// A parser that takes a reply which does not fit as null: its text is in the conversation. One that
+/// a limit cut off does not count.
 #[derive(Debug)]
 pub(crate) struct AnyReplyParser(pub(crate) CompiledSchema);
 
@@ -42,8 +43,11 @@ impl ReplyParser for AnyReplyParser {
 
     fn parse_text(&self, text: &str, truncated: bool) -> Result<ParsedReply, UnreadableReply> {
         let unfit =
-            |_| ParsedReply { value: Json::Null, level: ParseLevel::Strict, coerced: Vec::new() };
-        Ok(self.0.parse_text(text, truncated).unwrap_or_else(unfit))
+            || ParsedReply { value: Json::Null, level: ParseLevel::Strict, coerced: Vec::new() };
+        match self.0.parse_text(text, truncated) {
+            Err(unreadable) if truncated => Err(UnreadableReply { is_cut: true, ..unreadable }),
+            parsed => Ok(parsed.unwrap_or_else(|_| unfit())),
+        }
     }
 
     fn parse_arguments(&self, arguments: &str) -> Result<ParsedReply, UnreadableReply> {
@@ -53,6 +57,24 @@ impl ReplyParser for AnyReplyParser {
     fn validate(&self, value: &Json) -> Result<(), Vec<Violation>> {
         self.0.validate(value)
     }
+}
+
+/// What the field `field` holds of a reply that may lack its end, or the whole text of one that is no
+/// JSON.
+pub(crate) fn beginning(raw: &str, field: &str) -> Option<String> {
+    let schema = Schema::new(field, object(&json!({field: text()})));
+    let parser = CompiledSchema::compile(&schema).ok()?;
+    let read = parser.parse_text(raw, false).ok().map(|reply| reply.value);
+    let found = read.as_ref().and_then(|value| value.get(field)?.as_str());
+    let is_json = raw.trim_start().starts_with(['{', '[', '`']);
+    found.or_else(|| Some(raw).filter(|_| !is_json)).map(str::to_owned)
+}
+
+/// The text of a reply that the limit of tokens cut off, if that is what failed.
+pub(crate) fn cut_reply(fault: Option<&Fault>) -> Option<&str> {
+    let details = &fault?.details;
+    details.get("finish").filter(|finish| **finish == json!(FinishReason::Length))?;
+    details.get("raw")?.as_str()
 }
 
 /// The schema of a text that is not blank.

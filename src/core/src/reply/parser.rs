@@ -32,9 +32,8 @@ pub trait ReplyParser: Debug + Send + Sync {
 
     /// Parses the text of a model: strictly, from a fence, from amid prose, or
     /// repaired, whichever first gives a value that fits. With `truncated`, a
-    /// limit stopped the model before it was done: only what fits without
-    /// guessing counts, and a number at the end, which may lack digits, is
-    /// dropped.
+    /// limit stopped the model before it was done: a value whose end is missing does not count,
+    /// because half of a text, or of a list, would be taken for the whole.
     ///
     /// # Errors
     ///

@@ -10,9 +10,10 @@ use serde_json::{Value as Json, json};
 use super::violation::Violation;
 use crate::excerpt::{count, short};
 use crate::fault::{Fault, FaultCode};
+use crate::model::FinishReason;
 
 /// A reply without a value that fits.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnreadableReply {
     /// The reply, whole.
     pub raw: String,
@@ -21,6 +22,9 @@ pub struct UnreadableReply {
     /// Whether the reply is text in which nothing looks like JSON.
     #[serde(default)]
     pub is_text: bool,
+    /// Whether the limit of tokens cut off the value in it.
+    #[serde(default)]
+    pub is_cut: bool,
 }
 
 impl UnreadableReply {
@@ -29,6 +33,10 @@ impl UnreadableReply {
 
     /// Characters of the reply that a fault carries.
     pub const RAW: usize = 4_000;
+
+    /// Characters of a reply that a fault carries if it was cut off: there is no other place for
+    /// what the model has written.
+    pub const CUT: usize = 20_000;
 
     /// Characters of a path that a fault carries.
     const PATH: usize = 200;
@@ -46,11 +54,17 @@ impl UnreadableReply {
     ///     expected: "a whole number".into(),
     ///     found: "\"high\"".into(),
     /// };
-    /// let reply = UnreadableReply { raw: String::new(), errors: vec![error], is_text: false };
+    /// let reply = UnreadableReply { errors: vec![error], ..UnreadableReply::default() };
     /// let feedback = reply.feedback();
     /// assert!(feedback.contains("1. `/score`: expected a whole number, found \"high\""));
     /// ```
     pub fn feedback(&self) -> String {
+        if self.is_cut {
+            return "Your last reply was cut off at the limit of tokens before its end. Give the \
+                    whole answer again, much shorter, as one JSON value and nothing else: no \
+                    explanation, no code fence."
+                .to_owned();
+        }
         if let (true, [Violation { expected, .. }]) = (self.is_text, &*self.errors) {
             return format!(
                 "Now give this in the form that was asked for: {expected} and nothing else, no \
@@ -115,18 +129,28 @@ impl UnreadableReply {
 
     /// The failure for a node whose model is not asked again: category
     /// `model_output`, code `model_output_invalid`, with `raw` (shortened) and
-    /// `errors` as details.
+    /// `errors` as details, and `finish` if the limit of tokens cut it off.
     pub fn into_fault(self) -> Fault {
         let errors = self.listed_errors();
-        Fault::new(FaultCode::ModelOutputInvalid, self.to_string())
-            .with("raw", short(&self.raw, Self::RAW))
-            .with("errors", errors)
+        let shown = if self.is_cut { Self::CUT } else { Self::RAW };
+        let fault = Fault::new(FaultCode::ModelOutputInvalid, self.to_string())
+            .with("raw", short(&self.raw, shown))
+            .with("errors", errors);
+        if self.is_cut {
+            return fault
+                .with("finish", json!(FinishReason::Length))
+                .hint("raise `max_output_tokens`, or ask for a shorter answer");
+        }
+        fault
     }
 }
 
 impl fmt::Display for UnreadableReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.errors.first() {
+            _ if self.is_cut => {
+                f.write_str("the limit of tokens cut off the model's reply before its end")
+            }
             Some(Violation { path, expected, found }) if path.is_empty() => {
                 write!(f, "the model's reply should be {expected} but is: {found}")
             }

@@ -96,7 +96,8 @@ fn the_fault_is_one_sentence_that_ends_with_the_value() {
 #[test]
 fn an_unreadable_reply_survives_a_checkpoint() {
     let error = Violation { path: "/a".into(), expected: "b".into(), found: "c".into() };
-    let unreadable = UnreadableReply { raw: "x".into(), errors: vec![error], is_text: false };
+    let unreadable =
+        UnreadableReply { raw: "x".into(), errors: vec![error], ..UnreadableReply::default() };
     let text = serde_json::to_string(&unreadable).unwrap();
     assert_eq!(serde_json::from_str::<UnreadableReply>(&text).unwrap(), unreadable);
 }

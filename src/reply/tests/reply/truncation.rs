@@ -1,7 +1,6 @@
 //! Replies that a token limit cut off.
 
 use antiphon_core::model::FinishReason::{Length, Stop};
-use antiphon_core::reply::ParseLevel;
 use antiphon_core::reply::ReplyParser as _;
 use serde_json::{Value as Json, json};
 
@@ -25,37 +24,46 @@ fn cuts(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn a_cut_reply_never_fits_before_its_required_fields_are_there() {
+fn a_reply_without_its_end_fits_only_if_no_limit_cut_it() {
     let shape = shape(schema());
     let start_of_note = WHOLE.find("\"end").unwrap();
     for cut in cuts(WHOLE) {
-        for finish in [Stop, Length] {
-            match shape.parse_reply(&reply(cut, finish)) {
-                Ok(reading) => {
-                    assert!(cut.len() > start_of_note, "{cut}");
-                    assert!(reading.repaired(), "{cut}");
-                    assert_eq!(reading.value["score"], 1234, "{cut}");
-                }
-                Err(_) => assert!(cut.len() <= start_of_note, "{cut}"),
+        let unreadable = shape.parse_reply(&reply(cut, Length)).unwrap_err();
+        assert!(unreadable.is_cut, "{cut}");
+        match shape.parse_reply(&reply(cut, Stop)) {
+            Ok(reading) => {
+                assert!(cut.len() > start_of_note, "{cut}");
+                assert!(reading.repaired(), "{cut}");
+                assert_eq!(reading.value["score"], 1234, "{cut}");
+            }
+            Err(unreadable) => {
+                assert!(cut.len() <= start_of_note, "{cut}");
+                assert!(!unreadable.is_cut, "{cut}");
             }
         }
     }
-    assert_eq!(shape.parse_reply(&reply(WHOLE, Length)).unwrap().level, ParseLevel::Strict);
+    for whole in
+        [WHOLE.to_owned(), format!("{WHOLE}\nThat is, as"), format!("```json\n{WHOLE}\n``")]
+    {
+        let reading = shape.parse_reply(&reply(&whole, Length)).unwrap();
+        assert!(!reading.repaired(), "{whole}");
+    }
 }
 
 #[test]
-fn a_number_that_may_lack_digits_is_not_believed() {
-    let shape = shape(json!({
-        "type": "object",
-        "properties": {"score": {"type": "integer"}},
-        "required": ["score"],
-    }));
-    for text in [r#"{"score": 12"#, "So:\n```json\n{\"score\": 12"] {
-        assert_eq!(shape.parse_reply(&reply(text, Stop)).unwrap().value, json!({"score": 12}));
+fn half_of_a_text_a_list_or_a_number_is_no_value() {
+    let shape = shape(json!({"type": "object", "properties": {"a": {}}, "required": ["a"]}));
+    for text in [
+        r#"{"a": "The capital is Li"#,
+        r#"{"a": "The capital is Lima.""#,
+        r#"{"a": [10, 20, 3"#,
+        r#"{"a": 12"#,
+        r#"{"a": 12, "#,
+        "So:\n```json\n{\"a\": 12",
+    ] {
+        assert!(shape.parse_reply(&reply(text, Stop)).is_ok(), "{text}");
         let unreadable = shape.parse_reply(&reply(text, Length)).unwrap_err();
-        assert_eq!(unreadable.errors[0].path, "/score");
-        let longer = format!("{text}, ");
-        assert!(shape.parse_reply(&reply(&longer, Length)).unwrap().repaired());
+        assert!(unreadable.is_cut && !unreadable.is_text, "{text}");
     }
     let number = crate::shape(json!({"type": "integer"}));
     assert!(number.parse_reply(&reply("12", Stop)).is_ok());
@@ -63,10 +71,18 @@ fn a_number_that_may_lack_digits_is_not_believed() {
 }
 
 #[test]
-fn a_cut_list_keeps_what_was_said_in_full() {
-    let shape = shape(json!({"type": "object", "properties": {"a": {"type": "array"}}}));
-    let reading = shape.parse_reply(&reply(r#"{"a": [10, 20, 3"#, Length)).unwrap();
-    assert_eq!((reading.value, reading.level), (json!({"a": [10, 20]}), ParseLevel::Repaired));
+fn the_model_is_told_to_be_shorter_and_the_failure_keeps_the_text() {
+    let shape = shape(schema());
+    let cut = format!("{{\"name\": \"{}", "a long name ".repeat(1_000));
+    let unreadable = shape.parse_reply(&reply(&cut, Length)).unwrap_err();
+    assert!(unreadable.feedback().contains("cut off at the limit of tokens"));
+    assert!(unreadable.feedback().contains("shorter"));
+    let fault = unreadable.into_fault();
+    assert_eq!(fault.code, "model_output_invalid");
+    assert_eq!((&fault.details["raw"], &fault.details["finish"]), (&json!(cut), &json!("length")));
+    assert!(fault.hint.as_ref().unwrap().contains("max_output_tokens"));
+    let wrong = shape.parse_reply(&reply("{\"name\": 1} and so", Length)).unwrap_err();
+    assert!(!wrong.is_cut, "a whole value is told what is wrong in it");
 }
 
 #[test]

@@ -12,11 +12,12 @@ use super::conversation::preview;
 use super::execute::check;
 use super::plan::{ExecutionPlan, PlanSource, TaskError, TaskErrorKind, TaskStatus, moment};
 use super::state::{FinalResponse, SearchOutcome, State};
-use super::synthesis::deliver;
+use super::synthesis::{deliver, unfinished};
 use crate::node::NodeContext;
 use crate::patch::Patch;
 
 const STOPPED: &str = "The question was stopped before it was answered.";
+const CUT: &str = "The limit of tokens cut off the answer.";
 /// Characters of a result that the list shows.
 const PREVIEW: usize = 500;
 
@@ -86,7 +87,9 @@ pub(super) async fn respond(cx: NodeContext<AgenticSearch>) -> Result<Patch<Stat
         (_, true) => "No tool can be used to answer the question.",
         _ => "The results could not be put into an answer.",
     };
-    let response = without_synthesiser(&state.query, lead, &plan);
+    let unfinished = unfinished(&cx, &mut patch);
+    let lead = if unfinished.is_some() { CUT } else { lead };
+    let response = unfinished.unwrap_or_else(|| without_synthesiser(&state.query, lead, &plan));
     let outcome = if no_tools { SearchOutcome::NoTools } else { SearchOutcome::FallbackHtml };
     if !no_tools {
         patch.note("synthesis_fallback", json!({"level": 4}));

@@ -13,7 +13,7 @@ use super::source::{SearchSource, passages};
 use super::state::{FinalResponse, SearchOutcome, State};
 use crate::node::NodeContext;
 use crate::patch::Patch;
-use crate::reply::{RoleReply, is_placeholder};
+use crate::reply::{RoleReply, beginning, cut_reply, is_placeholder};
 
 /// What the synthesiser replies.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -63,6 +63,29 @@ pub(super) fn conclude(
     }
     deliver(cx, response, &mut patch);
     Ok(patch)
+}
+
+/// What stands before words whose end is missing.
+const BREAKS_OFF: &str =
+    "<p><strong>The answer breaks off: the limit of tokens cut off its end.</strong></p>";
+
+/// The beginning of an answer that the limit of tokens cut off.
+pub(super) fn unfinished(
+    cx: &NodeContext<AgenticSearch>,
+    patch: &mut Patch<State>,
+) -> Option<FinalResponse> {
+    let said = cut_reply(cx.state.error.as_ref())?;
+    let answer = rescued(said).0.or_else(|| {
+        let response_content = beginning(without_thoughts(said.trim()), "response_content")?;
+        Some(AnswerReply { response_content, ..AnswerReply::default() })
+    })?;
+    let mut response = response(cx, &answer, patch);
+    if is_form(&response) {
+        return None;
+    }
+    response.response_content.insert_str(0, BREAKS_OFF);
+    response.markdown = to_markdown(&response.response_content);
+    Some(response)
 }
 
 /// Whether an answer is what the form has in its place, or nothing: a placeholder whose brackets

@@ -3,33 +3,23 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon_citation::sentences;
-use antiphon_core::Schema;
 use antiphon_core::event::{Event, EventKind};
-use antiphon_core::reply::ReplyParser;
-use antiphon_reply::CompiledSchema;
 use antiphon_runtime::Watcher;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use super::next_node::NextNode;
 use crate::citation::role::REPORTER;
-use crate::reply::{object, text};
+use crate::reply::beginning;
 
 /// The beginning of a report, as it was shown. Replies come in pieces only if somebody watches.
 #[derive(Debug, Default)]
 pub(super) struct ReportDraft(Mutex<String>);
 
 impl ReportDraft {
-    /// What is written up to its last whole sentence: a number that is cut off is another number.
+    /// What is written up to its last whole sentence.
     pub(super) fn text(&self) -> Option<String> {
         let raw = self.written().clone();
-        let schema = Schema::new("report", object(&json!({"report": text()})));
-        let parser = CompiledSchema::compile(&schema).ok()?;
-        let read = parser.parse_text(&raw, false).ok().map(|reply| reply.value);
-        let report = read.as_ref().and_then(|value| value.get("report")?.as_str());
-        let is_json = raw.trim_start().starts_with(['{', '[', '`']);
-        let report = report.or_else(|| Some(raw.as_str()).filter(|_| !is_json))?;
-        let whole = whole_sentences(report).trim();
-        (!whole.is_empty()).then(|| whole.to_owned())
+        whole_beginning(&raw, "report")
     }
 
     /// Whether anything was shown of a report that has not come.
@@ -63,6 +53,14 @@ impl Watcher for ReportDraft {
     fn wants_chunks(&self) -> bool {
         false
     }
+}
+
+/// What a field of a reply holds up to its last whole sentence: a number that is cut off is another
+/// number.
+pub(super) fn whole_beginning(raw: &str, field: &str) -> Option<String> {
+    let text = beginning(raw, field)?;
+    let whole = whole_sentences(&text).trim();
+    (!whole.is_empty()).then(|| whole.to_owned())
 }
 
 /// A text up to the end of its last sentence or line that something follows.

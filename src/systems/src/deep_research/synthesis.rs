@@ -4,6 +4,7 @@ use antiphon_core::{Fault, Schema};
 use serde_json::{Value as Json, json};
 
 use super::coordinator::{fail, role_failed};
+use super::draft::whole_beginning;
 use super::next_node::NextNode;
 use super::prompt::{
     add_observations, add_source, agent_started, brief, brief_with, conversation, guidance,
@@ -17,7 +18,7 @@ use crate::builder::RoleNode;
 use crate::citation::CitesSources;
 use crate::node::NodeContext;
 use crate::patch::Patch;
-use crate::reply::{RoleReply, answer_text, object, text};
+use crate::reply::{RoleReply, answer_text, cut_reply, object, text};
 
 /// Characters of an observation that the report is written from.
 const OBSERVATION: usize = 8_000;
@@ -231,7 +232,15 @@ pub(super) async fn respond_failed(cx: NodeContext<DeepResearch>) -> Result<Patc
     let fault = cx.state.error.as_ref();
     let message = fault.map_or("no answer was given", |fault| &fault.message);
     fail(&mut patch, (SYNTHESIS_FAILED, message), false);
-    patch.set(State::research_outcome, Some(ResearchOutcome::Failed));
+    let outcome = match cut_reply(fault).and_then(|raw| whole_beginning(raw, "response")) {
+        Some(text) => {
+            take_over(&cx.state, &text, &mut patch);
+            patch.set(State::warnings, vec![BREAKS_OFF.to_owned()]);
+            ResearchOutcome::Degraded
+        }
+        None => ResearchOutcome::Failed,
+    };
+    patch.set(State::research_outcome, Some(outcome));
     cx.go_to(&mut patch, NextNode::Deliver);
     Ok(patch)
 }

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use antiphon_citation::{BlockKind, CitationRun, InstructionFilter, TopicWords, blocks};
 use serde_json::json;
 
-use super::draft::ReportDraft;
+use super::draft::{ReportDraft, whole_beginning};
 use super::links::LinkedReport;
 use super::source::{ResearchSource, SourceRegistry};
 use super::state::{Observation, State};
 use super::topic::topic_words;
 use super::{DeepResearch, citing};
 use crate::citation::CitesSources;
+use crate::reply::cut_reply;
 
 /// A report that is not what was asked for.
 pub(super) struct UnfinishedReport {
@@ -35,7 +36,10 @@ impl UnfinishedReport {
                 state.citation.is_composing(),
             ));
         }
-        match draft.text() {
+        // A reply that was cut off is only in the failure.
+        let fault = state.error.as_ref().filter(|_| state.has_synthesis);
+        let cut = || whole_beginning(cut_reply(fault)?, "report");
+        match draft.text().or_else(cut) {
             Some(written) if state.citation.pending().is_empty() => {
                 Some(Self { is_cut: true, ..Self::linked(&state.sources, &written) })
             }

@@ -37,14 +37,30 @@ async fn html_without_json_is_taken_to_its_matching_end() {
 }
 
 #[tokio::test]
-async fn html_in_a_reply_that_is_broken_or_cut_off_is_an_answer() {
-    let cut = "{\"response_content\": \"<p class=\\\"x\\\">a</p>\\n<p>b";
-    let run = worded_by(ScriptedReply::text(cut).finish(FinishReason::Length)).await;
-    assert_eq!(run.html(), "<p>a</p>\n<p>b</p>");
+async fn html_in_a_reply_that_is_broken_is_an_answer() {
     let unescaped =
         "{\"response_content\": \"<p class=\"x\">12 \\\"stories\\\"</p>\", \"sources\": [1]}";
     let run = worded_by(unescaped).await;
     assert_eq!(run.html(), "<p>12 &quot;stories&quot;</p>");
+}
+
+#[tokio::test]
+async fn an_answer_that_was_cut_off_is_shown_and_never_taken_for_a_whole_one() {
+    for (cut, html) in [
+        ("{\"response_content\": \"<p class=\\\"x\\\">a</p>\\n<p>b", "<p>a</p>\n<p>b</p>"),
+        ("{\"response_content\": \"There are **12", "<p>There are **12</p>"),
+        ("There are 12", "<p>There are 12</p>"),
+    ] {
+        let run = worded_by(ScriptedReply::text(cut).finish(FinishReason::Length)).await;
+        assert_eq!(run.spent(), (2, 1));
+        assert_eq!(run.result.outcome, Outcome::NoAnswer);
+        assert_eq!(run.result.output.search_outcome, SearchOutcome::FallbackHtml);
+        assert_eq!(run.result.output.answer, "");
+        let lead =
+            "<p><strong>The answer breaks off: the limit of tokens cut off its end.</strong></p>";
+        assert_eq!(run.html(), format!("{lead}{html}"));
+        assert_eq!(run.result.reason.as_deref(), Some("The limit of tokens cut off the answer."));
+    }
 }
 
 /// AS-14 of `docs/systems/agentic-search.md`.

@@ -18,6 +18,14 @@ pub(crate) fn light(library: Library) -> Scene {
 
 /// As [`light`], with another reply of the synthesiser.
 pub(crate) fn light_with(library: Library, written: ScriptedReply) -> Scene {
+    light_with_each(library, [written])
+}
+
+/// As [`light`], with other replies of the synthesiser.
+pub(crate) fn light_with_each<const N: usize>(
+    library: Library,
+    written: [ScriptedReply; N],
+) -> Scene {
     Scene::with(&json!({}), library)
         .role("coordinator", [json!({"is_simple_query": false, "complexity": "simple"})])
         .role("background", [json!({"queries": ["tea", "steeping"]})])
@@ -32,7 +40,7 @@ pub(crate) fn light_with(library: Library, written: ScriptedReply) -> Scene {
             ],
         )
         .role("reflector", [decision("continue"), decision("complete")])
-        .role("synthesiser", [written])
+        .role("synthesiser", written)
 }
 
 #[tokio::test]

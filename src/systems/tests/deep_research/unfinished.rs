@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault, ModelRequest};
+use antiphon_core::{Category, Fault, FinishReason, ModelRequest};
 use antiphon_models::ScriptedReply;
 use antiphon_runtime::{
     Answers, CancellationToken, ManualClock, OpenedThread, Snapshot, Store, ThreadRef,
@@ -12,7 +12,7 @@ use antiphon_systems::deep_research::{ResearchOutcome, ResearchReport, ResearchR
 use antiphon_systems::{Outcome, Session, SystemResult};
 use serde_json::json;
 
-use crate::flow::{light, light_with};
+use crate::flow::{light, light_with, light_with_each};
 use crate::scene::{Library, Scene, report, unverified};
 use crate::threads::{store, thread};
 
@@ -187,4 +187,22 @@ async fn a_report_that_takes_too_long_or_fails_keeps_what_was_shown_of_it() {
         assert!(run.result.output.final_report.starts_with("No report was written."));
         assert_eq!(run.notes("content_reset").len(), 1);
     }
+}
+
+/// A reply that the limit of tokens cut off is asked for again, once.
+#[tokio::test]
+async fn a_report_that_a_limit_cuts_off_is_asked_for_again_and_then_said_to_break_off() {
+    let half = || ScriptedReply::text(BEGINNING).finish(FinishReason::Length);
+    let whole = ScriptedReply::json(&report("Both [1]."));
+    let scene = |second| light_with_each(Library::tea(), [half(), second]);
+    let run = scene(whole).ask(unverified("How long do teas steep?")).await;
+    assert_eq!(run.result.outcome, Outcome::Answered);
+    assert_eq!(run.result.output.answer, "Both [About Black](https://black.example/tea).");
+
+    let run = scene(half()).ask(unverified("How long do teas steep?")).await;
+    let output = &run.result.output;
+    assert_eq!(run.result.outcome, Outcome::NoAnswer);
+    assert_eq!(output.research_outcome, ResearchOutcome::Degraded);
+    assert_eq!((&*output.final_report, &*output.answer), (LINKED, ""));
+    assert_eq!(output.warnings, [BREAKS_OFF]);
 }
