@@ -1989,6 +1989,15 @@ def error_in_result(result: dict) -> str | None:
     none if it is a result.
     """
 
+def has_changed(before: Any, copy: Any, /) -> bool:
+    """Whether a copy that `isolated` made of `before` has been changed, at any depth."""
+
+def isolated(value: Any, /) -> Any:
+    """
+    A copy of the lists, dicts, sets and tuples of a value, at any depth. Everything else in it,
+    subclasses of these included, is shared.
+    """
+
 def markdown_html(text: str, places: dict[str, str] | None = None, /) -> str:
     """
     Renders Markdown that is not trusted as HTML: HTML in the text is shown as text, nothing is

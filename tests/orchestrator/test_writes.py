@@ -32,6 +32,15 @@ from antiphon.models import get
 from antiphon.state import append, extend, merge
 
 
+class Gathered(TypedDict, total=False):
+    """A state of keys with reducers."""
+
+    rows: Annotated[list[int], extend]
+    log: Annotated[list[str], append]
+    total: Annotated[int, operator.add]
+    plain: list[int]
+
+
 class Returns(Agent):
     """Returns what a function makes of the state."""
 
@@ -41,6 +50,53 @@ class Returns(Agent):
 
     def act(self, state: Any, ctx: AgentContext) -> Any:
         return self.make(state, ctx)
+
+
+WHOLE = [
+    lambda state, _: state,
+    lambda state, _: {**state},
+    lambda state, _: {**state, "answer": "done"},
+    lambda state, ctx: ctx.end("done", update=state),
+]
+
+
+@pytest.mark.parametrize("make", WHOLE)
+def test_returning_the_state_writes_nothing_that_was_given(make: Any) -> None:
+    given = {"question": "q", "rows": [1], "log": ["a"], "total": 1, "plain": [1]}
+    team = Orchestrator([[Returns(make), Writes(name="other")]], state=Gathered)
+    state: dict[str, Any] = {**team.run(given).state}
+    assert {key: state[key] for key in given} == {**given, "plain": [2]}
+
+
+class Writes(Agent):
+    """Writes a key without a reducer."""
+
+    def act(self, state: Any, ctx: AgentContext) -> Any:
+        return {"plain": [2]}
+
+
+def test_an_equal_value_is_a_write_and_the_given_one_is_none() -> None:
+    given = {"question": "q", "rows": [1], "log": ["a"], "total": 1}
+
+    def state_after(make: Any) -> list[Any]:
+        state = Orchestrator([Returns(make)], state=Gathered).run(given).state
+        return [state["rows"], state["log"], state["total"]]
+
+    assert state_after(lambda *_: {"rows": [1], "log": "a", "total": 1}) == [[1, 1], ["a", "a"], 2]
+    assert state_after(lambda s, _: {**s, "rows": [1], "log": "a"}) == [[1, 1], ["a", "a"], 1]
+    assert state_after(lambda s, _: {"rows": s["rows"]}) == [[1], ["a"], 1]
+    assert state_after(lambda s, _: {**s, "total": 5}) == [[1], ["a"], 6]
+
+
+def test_the_state_may_be_changed_and_returned() -> None:
+    def change(state: Any, _: Any) -> Any:
+        state["plain"].append(2)
+        state["answer"] = "done"
+        return state
+
+    given = {"question": "q", "rows": [1], "plain": [1]}
+    result = Orchestrator([Returns(change)], state=Gathered).run(given)
+    assert (result.state["plain"], result.state["rows"], result.answer) == ([1, 2], [1], "done")
 
 
 @pytest.mark.parametrize(
@@ -397,7 +453,8 @@ def test_a_value_that_contains_itself_is_checked_to_a_depth() -> None:
     loop: dict[str, Any] = {"name": "a"}
     loop["parts"] = [loop]
     team = Orchestrator([Returns(lambda _, __: {"part": loop})], state=Nested)
-    assert team.run("q").state["part"] is loop
+    part = team.run("q").state["part"]
+    assert part["parts"][0] is part
 
 
 def test_the_value_in_the_error_is_bounded_and_without_known_secrets() -> None:

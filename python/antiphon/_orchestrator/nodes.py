@@ -21,6 +21,7 @@ from antiphon._orchestrator.flow import END, is_member, member
 from antiphon._orchestrator.messages import opening, said, sent, tool_messages
 from antiphon._orchestrator.model_request import cut_text
 from antiphon._orchestrator.run_context import RunContext
+from antiphon._orchestrator.seen_state import SeenState
 from antiphon._orchestrator.state import CUT, StateView, fields_of, is_record, noted
 from antiphon._orchestrator.team_prompts import ROUTER
 from antiphon._orchestrator.updates import Unfinished, returned, spoken
@@ -50,35 +51,23 @@ if TYPE_CHECKING:
     """A spec, what the engine calls, whether that is async, and what approves of calls."""
 
 
-_ABSENT = object()
-"""Stands for the value of a key that a state does not have."""
-
-
 def _reader(
     spec: Spec, state: State, agent_names: AgentNames, *, chooses: bool
-) -> Callable[[Any, Any, Mapping[str, tuple[Any, int]]], Any]:
+) -> Callable[[Any, SeenState], Any]:
     """What reads the return value of an agent's ``act``, given the state that it saw."""
 
-    def read(reply: Any, seen: Any, before: Mapping[str, tuple[Any, int]]) -> Any:
-        read = returned(
-            chosen(reply, spec, agent_names) if chooses else reply, state, spec.name, seen
-        )
+    def read(reply: Any, seen: SeenState) -> Any:
+        changed = seen.changed()
+        if chooses:
+            reply = chosen(reply, spec, agent_names)
+        read = returned(reply, state, spec.name, (seen.state, changed))
         written = _written(reply)
-        _warn_of_lost(before, seen, written, spec.name)
+        _warn_of_lost(changed - written.keys(), spec.name)
         if state.keys is None and "answer" not in written:
-            _warn_of_misspelt(written.keys() - before.keys(), spec.name)
+            _warn_of_misspelt(written.keys() - seen.keys, spec.name)
         return read
 
     return read
-
-
-def _contents(seen: Any) -> dict[str, tuple[Any, int]]:
-    """The values of a state, and how many items they have where they can be changed in place."""
-    fields = fields_of_state(seen) if is_record(seen) else {}
-    return {
-        key: (value, len(value) if type(value) in (list, dict, set) else 0)
-        for key, value in fields.items()
-    }
 
 
 def _written(reply: Any) -> Mapping[str, Any]:
@@ -108,19 +97,15 @@ def _warn_of_misspelt(keys: Iterable[str], agent: str) -> None:
         )
 
 
-def _warn_of_lost(
-    before: Mapping[str, tuple[Any, int]], seen: Any, written: Mapping[str, Any], agent: str
-) -> None:
+def _warn_of_lost(keys: Iterable[str], agent: str) -> None:
     """Each agent gets a copy of the state, so that a change in place affects no other."""
-    for key, (value, size) in _contents(seen).items():
-        was, had = before.get(key, (_ABSENT, 0))
-        if (was is not value or had != size) and key not in written:
-            warnings.warn(
-                f"agent `{agent}` changed its copy of `{key}` in the state, and the change is "
-                f"lost; return it in an update: {{{key!r}: ...}}",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+    for key in sorted(keys):
+        warnings.warn(
+            f"agent `{agent}` changed its copy of `{key}` in the state, and the change is "
+            f"lost; return it in an update: {{{key!r}: ...}}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def _until_cut(spec: Spec) -> Callable[[Any, AgentContext[Any]], Any]:
@@ -156,10 +141,12 @@ def calling(
     act = _until_cut(spec)
     read = _reader(spec, state, agent_names, chooses=chooses)
 
-    def arguments(given: Any, ctx: Context) -> tuple[HumanInput, Any, AgentContext]:
+    def arguments(given: Any, ctx: Context) -> tuple[HumanInput, SeenState, AgentContext]:
         human_input = HumanInput(ctx)
-        seen, errors = _seen(given)
+        shown, errors = _seen(given)
+        is_state = isinstance(given, StateView)
         load = functools.partial(_load, ctx, state)
+        seen = SeenState(shown, load if is_state else None)
         context: AgentContext[Any] = AgentContext(
             ctx, spec, agent_names, errors=errors, human_input=human_input, load_state=load
         )
@@ -168,25 +155,23 @@ def calling(
     def call(given: Any, ctx: Context) -> Any:
         human_input, seen, context = arguments(given, ctx)
         try:
-            before = _contents(seen)
-            reply = act(seen, context)
+            reply = act(seen.state, context)
         except Interrupted as pause:
             # A call on another thread may not have ended.
             human_input.settle(pause.__antiphon_question__)
             raise
-        return read(reply, seen, before)
+        return read(reply, seen)
 
     async def acall(given: Any, ctx: Context) -> Any:
         human_input, seen, context = arguments(given, ctx)
         try:
-            before = _contents(seen)
-            reply = await act(seen, context)
+            reply = await act(seen.state, context)
         except (Interrupted, BaseExceptionGroup) as left:
             pause = pause_in(left, Interrupted)
             if pause is None:
                 raise
         else:
-            return read(reply, seen, before)
+            return read(reply, seen)
         await human_input.settle_async(pause.__antiphon_question__)
         raise NodeInterrupted(pause)
 
@@ -376,7 +361,7 @@ def _approver(tool: Tool) -> _Callable | None:
 
 
 def _load(ctx: Context, state: State) -> Mapping[str, Any]:
-    """The state at the start of the superstep, by key."""
+    """The state at the start of the superstep, by key, which nobody may change."""
     return fields_of_state(state.show(ctx.run.values))
 
 

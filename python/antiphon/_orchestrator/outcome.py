@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from antiphon._antiphon import isolated
 from antiphon._orchestrator.model_request import CUT_REPLY
 from antiphon._orchestrator.state import CUT, RECORDED, delivered
 from antiphon.errors import AntiphonError, ModelOutputError
@@ -36,7 +37,7 @@ def finish(run: Run, error: BaseException | None, state: State, team: str) -> Re
     return Result(
         outcome=outcome,
         reason=reason or None,
-        state=state.show(raw) if run.started else {},
+        state=state.show(isolated(raw)) if run.started else {},
         questions=tuple(Question(key, path[-1], value) for key, path, value in run.questions),
         error=error if outcome == "error" else None,
         usage=Usage(**{**run.spent, "steps": run.steps}),

@@ -294,10 +294,7 @@ class OpenState:
 
     def show(self, raw: dict[str, Any]) -> dict[str, Any]:
         shown = {key: value for key, value in raw.items() if not key.startswith("__")}
-        for key, value in raw.get(EXTRAS, {}).items():
-            # As with declared keys, agents that run in parallel do not share containers.
-            shown[key] = value.copy() if type(value) in (list, dict, set) else value
-        return shown
+        return {**shown, **raw.get(EXTRAS, {})}
 
     def begin(self, given: Mapping[str, Any]) -> dict[str, Any]:
         return self._split(dict(given), None)

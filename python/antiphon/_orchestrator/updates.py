@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._antiphon import Command, Send, TurnInput
 from antiphon._content import is_content, read_parts, text_of
 from antiphon._orchestrator.messages import is_message, said
+from antiphon._orchestrator.seen_state import CONTAINERS
 from antiphon._orchestrator.state import (
     CUT,
     HANDED,
@@ -24,7 +25,7 @@ from antiphon._text import well_formed
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from antiphon._orchestrator.state import State
     from antiphon.result import Question
@@ -255,8 +256,14 @@ def spoken(text: str, agent: str) -> dict[str, Any]:
     return {"answer": text, "messages": [said("assistant", text, agent)]}
 
 
-def returned(value: Any, state: State, agent: str, seen: Any = None) -> Any:
-    """The return value of ``act``, as the engine takes it; `seen` is the state that it was given.
+def returned(value: Any, state: State, agent: str, seen: tuple[Any, set[str]]) -> Any:
+    """The return value of ``act``, as the engine takes it.
+
+    Args:
+        value: what it returned.
+        state: the state of the team.
+        agent: its name.
+        seen: the state that it was given, and the keys that it has changed in it.
 
     Raises:
         StateError: it is none of these (``node_return_invalid``), or writes what the state
@@ -288,14 +295,37 @@ def returned(value: Any, state: State, agent: str, seen: Any = None) -> Any:
     )
 
 
-def _fresh(update: Any, seen: Any, state: State) -> Any:
-    """An update without the messages that the agent was given: returning the state repeats none."""
-    if not is_record(update) or not is_record(seen) or "messages" in state.merged_keys:
+def _fresh(update: Any, seen: tuple[Any, set[str]], state: State) -> Any:
+    """An update without the values that the agent was given: returning the state writes none."""
+    shown, changed = seen
+    if not is_record(update) or not is_record(shown):
         return update
+    given = fields_of_state(shown)
     fields = fields_of(update)
-    known, given = fields_of_state(seen).get("messages"), fields.get("messages")
+    is_whole = update is shown or _is_whole(fields, given)
+    if "messages" not in state.merged_keys:
+        fields = _without_known(fields, given)
+    return {
+        key: value
+        for key, value in fields.items()
+        if key == "messages"
+        or key in changed
+        or given.get(key, UNANSWERED) is not value
+        # Alone, a number may be given again to be added again; small ones are the same object.
+        or not (is_whole or type(value) in CONTAINERS)
+    }
+
+
+def _is_whole(fields: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Whether an update is the state with changes, such as `{**state, "n": 1}`."""
+    return fields.keys() >= given.keys() and fields.get("question") is given.get("question")
+
+
+def _without_known(fields: dict[str, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
+    """An update without the messages that the agent was given."""
+    known, given = shown.get("messages"), fields.get("messages")
     if not known or not isinstance(given, list):
-        return update
+        return fields
     ids = {id(message) for message in known}
     rest = [message for message in given if id(message) not in ids]
     if len(rest) == len(given) and "question" in fields and given[: len(known)] == known:
@@ -311,7 +341,9 @@ def _is_repeated(message: Any, known: Sequence[Any]) -> bool:
     return has_id and message in known
 
 
-def _command(value: Command | Unfinished, state: State, agent: str, seen: Any) -> Command:
+def _command(
+    value: Command | Unfinished, state: State, agent: str, seen: tuple[Any, set[str]]
+) -> Command:
     if isinstance(value, Unfinished):
         written = noted(state.write(value.update, agent))
         return Command(update={**written, CUT: True}, end=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from antiphon._antiphon import isolated
 from antiphon._type_params import ContextT, Generic
 from antiphon.errors import StateError, ToolError, ValidationError
 
@@ -100,7 +101,7 @@ class ToolContext(Generic[ContextT]):
 
 
 class ReadOnlyState(Mapping[str, Any]):
-    """A state that is loaded when it is first read; its lists, dicts and sets are copies."""
+    """A state that is loaded when it is first read; what it holds are copies for each reader."""
 
     __slots__ = ("_fields", "_load")
 
@@ -109,8 +110,7 @@ class ReadOnlyState(Mapping[str, Any]):
         self._fields: Mapping[str, Any] | None = None
 
     def __getitem__(self, key: str) -> Any:
-        value = self._read()[key]
-        return value.copy() if type(value) in {list, dict, set} else value
+        return isolated(self._read()[key])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._read())

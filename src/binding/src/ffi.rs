@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use smallvec::SmallVec;
 
 /// Whether nobody but `object` holds the object, so that it may be changed in place.
@@ -33,15 +33,71 @@ pub(crate) fn referents<'py>(object: &Bound<'py, PyAny>) -> SmallVec<[Bound<'py,
     }
 
     let mut visited = Referents::new();
+    // SAFETY: `visit` is called with objects that `object` holds.
+    unsafe {
+        traverse(object, visit, (&raw mut visited).cast());
+        visited.iter().map(|held| Bound::from_borrowed_ptr(object.py(), *held)).collect()
+    }
+}
+
+/// Whether two lists hold the same objects. To take hold of each item would cost many times as much.
+pub(crate) fn is_same_list(one: &Bound<'_, PyList>, two: &Bound<'_, PyList>) -> bool {
+    type Items = (Vec<usize>, usize);
+
+    unsafe extern "C" fn note(object: *mut ffi::PyObject, items: *mut c_void) -> c_int {
+        // SAFETY: it is the one that is given below, and nobody else has it meanwhile.
+        unsafe { &mut *items.cast::<Items>() }.0.push(object.addr());
+        0
+    }
+
+    unsafe extern "C" fn compare(object: *mut ffi::PyObject, items: *mut c_void) -> c_int {
+        // SAFETY: as in `note`.
+        let (items, at) = unsafe { &mut *items.cast::<Items>() };
+        let is_same = items.get(*at) == Some(&object.addr());
+        *at += 1;
+        c_int::from(!is_same)
+    }
+
+    let mut items: Items = (Vec::with_capacity(one.len()), 0);
+    let noted = (&raw mut items).cast();
+    // SAFETY: the functions only read addresses, and write to `items`, which outlives the calls.
+    one.len() == two.len()
+        && unsafe { traverse(one, note, noted) == 0 && traverse(two, compare, noted) == 0 }
+}
+
+/// Whether an item of a container is a list, dict, set or tuple, and of no subclass.
+pub(crate) fn holds_container(object: &Bound<'_, PyAny>) -> bool {
+    unsafe extern "C" fn visit(object: *mut ffi::PyObject, _: *mut c_void) -> c_int {
+        // SAFETY: the container holds the object while it is visited.
+        let kind = unsafe { ffi::Py_TYPE(object) };
+        let kinds = [
+            &raw mut ffi::PyList_Type,
+            &raw mut ffi::PyDict_Type,
+            &raw mut ffi::PySet_Type,
+            &raw mut ffi::PyTuple_Type,
+        ];
+        c_int::from(kinds.contains(&kind))
+    }
+
+    // SAFETY: `visit` only reads the type.
+    unsafe { traverse(object, visit, std::ptr::null_mut()) != 0 }
+}
+
+/// Has `visit` called with each object that `object` holds, until it returns other than 0.
+///
+/// # Safety
+/// `visit` must be sound with `argument`, and must change nothing.
+unsafe fn traverse(
+    object: &Bound<'_, PyAny>,
+    visit: ffi::visitproc,
+    argument: *mut c_void,
+) -> c_int {
     // SAFETY: the type is that of a living object, and what it has in this slot is such a
-    // function, or nothing. It only calls `visit`, with objects that `object` holds.
+    // function, or nothing.
     unsafe {
         let slot = ffi::PyType_GetSlot(object.get_type_ptr(), ffi::Py_tp_traverse);
         let traverse: Option<ffi::traverseproc> = std::mem::transmute(slot);
-        if let Some(traverse) = traverse {
-            traverse(object.as_ptr(), visit, (&raw mut visited).cast());
-        }
-        visited.iter().map(|held| Bound::from_borrowed_ptr(object.py(), *held)).collect()
+        traverse.map_or(0, |traverse| traverse(object.as_ptr(), visit, argument))
     }
 }
 

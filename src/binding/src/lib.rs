@@ -76,6 +76,7 @@ mod _antiphon {
         value::{
             codec::TypeCodec,
             command::{Command, Overwrite, Send},
+            isolation::{has_changed, isolated},
             markdown::markdown_html,
             redact::PieceRedactor,
             schema::CompiledSchema,

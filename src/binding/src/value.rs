@@ -2,6 +2,7 @@
 
 pub(crate) mod codec;
 pub(crate) mod command;
+pub(crate) mod isolation;
 pub(crate) mod json;
 pub(crate) mod markdown;
 pub(crate) mod object;

@@ -24,6 +24,7 @@ use crate::graph::engine::Engine;
 use crate::graph::host::Host;
 use crate::thread::session::ThreadSession;
 use crate::value::codec::ObjectCodec;
+use crate::value::isolation::isolate;
 use crate::value::object::Object;
 
 #[derive(Debug)]
@@ -68,13 +69,14 @@ impl RunState {
         if let TaskWork::Node(TaskInput::Sent(value)) | TaskWork::Open(TaskInput::Sent(value)) =
             &task.work
         {
-            return Ok(value.0.bind(py).clone());
+            let sent = value.0.bind(py);
+            return if self.isolates { isolate(sent) } else { Ok(sent.clone()) };
         }
         let scope = self.machine.state_scope(task.id.scope);
         let state = self.machine.scope_state(scope);
-        let dict = self.host.dict(engine, scope, |id| state.and_then(|state| state.get(id)))?;
+        let mut dict = self.host.dict(engine, scope, |id| state.and_then(|state| state.get(id)))?;
         if self.isolates {
-            Host::isolate(&dict)?;
+            dict = isolate(&dict)?.cast_into()?;
         }
         let view = engine.get().node(task.node).and_then(|node| node.view.as_ref());
         match view {

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyWeakrefReference};
 
 use crate::fault::failure;
 use crate::graph::engine::Engine;
-use crate::value::object::{Object, isolate};
+use crate::value::object::Object;
 
 /// What Python keeps for the length of a run.
 #[derive(Debug)]
@@ -114,17 +114,6 @@ impl Host {
             }
         }
         Ok(dict)
-    }
-
-    /// Gives each of several tasks copies of the containers.
-    pub(crate) fn isolate(dict: &Bound<'_, PyDict>) -> PyResult<()> {
-        for (key, value) in dict.copy()? {
-            let own = isolate(value.clone())?;
-            if !own.is(&value) {
-                dict.set_item(key, own)?;
-            }
-        }
-        Ok(())
     }
 
     /// Keeps an exception and gives the fault that stands for it.

@@ -22,6 +22,7 @@ use crate::graph::lost_target::warn_if_lost;
 use crate::graph::task_context::{Context, TaskContext};
 use crate::graph::update;
 use crate::value::command::Send;
+use crate::value::isolation::isolate;
 use crate::value::object::Object;
 
 /// The rules of a run, for as long as the interpreter is held.
@@ -125,9 +126,14 @@ impl Host {
                 }
             }
         }
+        let dict = if engine.get().graph.semantics().exclusive {
+            dict.into_any()
+        } else {
+            isolate(&dict)?
+        };
         let state = match &entry.view {
-            Some(view) => ffi::call(view.bind(py), [Some(dict.as_any())])?,
-            None => dict.into_any(),
+            Some(view) => ffi::call(view.bind(py), [Some(&dict)])?,
+            None => dict,
         };
         let context = if entry.wants_ctx { Some(self.context(py, view)?) } else { None };
         let context = context.as_ref().map(Bound::as_any);

@@ -10,6 +10,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyNone, PyString, PyTu
 use pyo3::{PyTypeInfo, intern};
 
 use crate::ffi;
+use crate::value::isolation::isolate;
 
 /// A reference to a Python object.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl Value for Object {
     fn fresh_copy(&self) -> Self {
         Python::attach(|py| {
             let shared = self.0.bind(py);
-            Self(isolate(shared.clone()).unwrap_or_else(|_| shared.clone()).unbind())
+            Self(isolate(shared).unwrap_or_else(|_| shared.clone()).unbind())
         })
     }
 
@@ -370,14 +371,4 @@ fn put<'py>(list: Bound<'py, PyList>, pair: &Bound<'py, PyAny>) -> PyResult<Boun
     }
     list.set_item(index, value)?;
     Ok(list.into_any())
-}
-
-/// A copy of a container that parallel tasks would otherwise share.
-pub(crate) fn isolate(value: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
-    if let Ok(list) = value.cast_exact::<PyList>() {
-        return Ok(list.get_slice(0, list.len()).into_any());
-    }
-    let is_container = value.is_exact_instance_of::<PyDict>()
-        || value.is_exact_instance_of::<pyo3::types::PySet>();
-    if is_container { value.call_method0(intern!(value.py(), "copy")) } else { Ok(value) }
 }
