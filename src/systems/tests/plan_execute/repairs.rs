@@ -297,6 +297,18 @@ fn a_calculation_gets_the_number_and_not_the_text_that_was_looked_up() {
     let other = "@{outputs.s1.result_data.results.1.passage}";
     let two = json!([[look_up("s1")], [calculate("c", &format!("{path} + {other}"))]]);
     assert_eq!(meant(&two), (two, Vec::new()), "which number each of the two is, nobody says");
+    let apart = json!([
+        [look_up("a"), look_up("b")],
+        [calculate("c", "@{outputs.a.result_data} + @{outputs.b.result_data}")],
+    ]);
+    assert_eq!(
+        meant(&apart).0[2][0]["sub_task_input"]["expression"],
+        "@{outputs.s1.result_data} + @{outputs.s2.result_data}"
+    );
+    for several in [format!("sum({path})"), format!("2 * sum( {path} )"), path.to_owned()] {
+        let plan = json!([[look_up("s1")], [calculate("c", &several)]]);
+        assert_eq!(meant(&plan), (plan, Vec::new()), "{several} may mean many numbers");
+    }
 
     let carried = CarriedTools::from([("s1".to_owned(), "search_documents".to_owned())]);
     let repaired =

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{DraftStep, PlanDraft, text_of};
 use crate::plan_execute::capability::{CALCULATOR, EXPLORER, MODEL, ORCHESTRATOR, RESEARCH};
-use crate::plan_execute::reference::{OutputReference, references};
+use crate::plan_execute::reference::{OPEN, OutputReference, references};
 
 impl PlanDraft<'_> {
     /// Has a model take the number for a calculation out of what was looked up. Several values of
@@ -87,13 +87,14 @@ fn outputs<'i>(
     read.filter_map(|(_, read)| read.ok()).filter(|read| known.contains_key(read.step)).collect()
 }
 
-/// The texts that a step calculates with, each with the step that returned it, as long as each
-/// step gives one.
+/// The texts that stand for a number in what a step calculates, each with the step that returned
+/// it, as long as each step gives one.
 fn texts_of(step: &DraftStep, looked_up: &BTreeMap<String, String>) -> Vec<(String, String)> {
     let input = step.get("sub_task_input").and_then(Json::as_object);
     let Some(input) = input.filter(|_| text_of(step, "tool_name") == CALCULATOR) else {
         return Vec::new();
     };
+    let expression = input.get("expression").and_then(Json::as_str).unwrap_or_default();
     let mut by_step: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for read in outputs(input, looked_up) {
         by_step.entry(read.step).or_default().insert(read.text);
@@ -101,9 +102,21 @@ fn texts_of(step: &DraftStep, looked_up: &BTreeMap<String, String>) -> Vec<(Stri
     let single = |(source, written): (&str, BTreeSet<&str>)| {
         let [only] = written.into_iter().collect::<Vec<_>>().try_into().ok()?;
         let only: &str = only;
-        Some((source.to_owned(), only.to_owned()))
+        is_operand(expression, only).then(|| (source.to_owned(), only.to_owned()))
     };
     by_step.into_iter().filter_map(single).collect()
+}
+
+/// Whether a reference is one operand of several: alone, or as what a function such as `sum` is
+/// given, it may stand for many numbers.
+fn is_operand(expression: &str, reference: &str) -> bool {
+    let mut parts = expression.split(reference);
+    let before = parts.next().unwrap_or_default();
+    let function = before.trim_end().strip_suffix('(').unwrap_or_default();
+    let is_called = function.trim_end().ends_with(char::is_alphanumeric);
+    let has_others =
+        |part: &str| part.contains(OPEN) || part.contains(|sign: char| sign.is_ascii_digit());
+    !is_called && (has_others(before) || parts.any(has_others))
 }
 
 fn calculate_with(step: &mut DraftStep, written: &str, id: &str) {
