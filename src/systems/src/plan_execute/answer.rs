@@ -187,9 +187,7 @@ fn add_results(cx: &NodeContext<PlanExecute>, input: &mut DelimitedInput) {
     }
 }
 
-fn shown_results<'c>(
-    cx: &'c NodeContext<PlanExecute>,
-) -> impl Iterator<Item = (&'c ContextEntry, String)> {
+fn shown_results(cx: &NodeContext<PlanExecute>) -> impl Iterator<Item = (&ContextEntry, String)> {
     let most = cx.system().config.synthesis_chars;
     completed(&cx.state).map(move |entry| (entry, preview(entry.processed(), most)))
 }

@@ -45,9 +45,10 @@ fn answer(mut stream: TcpStream, port: u16) {
 
 /// Sends until the tool has had enough.
 fn send_without_end(mut stream: TcpStream) {
+    let piece = vec![b't'; 1 << 16];
     let mut sent = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
     while sent.is_ok() {
-        sent = stream.write_all(&[b't'; 1 << 16]);
+        sent = stream.write_all(&piece);
     }
 }
 

@@ -13,33 +13,22 @@ impl PlanDraft<'_> {
     /// Has a model take the number for a calculation out of what was looked up. Several values of
     /// one step stay: nothing tells which number each of them means.
     pub(super) fn take_numbers(&mut self) {
-        let looked_up = self.looked_up();
-        let mut free = self.free_ids();
-        let mut taken: BTreeMap<String, String> = BTreeMap::new();
-        let mut noted = Vec::new();
+        let mut numbers = NumberSteps {
+            looked_up: self.looked_up(),
+            free: self.free_ids(),
+            taken: BTreeMap::new(),
+            added: Vec::new(),
+            noted: Vec::new(),
+        };
         for (stage, steps) in self.stages.iter_mut().enumerate() {
-            let mut added = Vec::new();
             for (at, step) in steps.iter_mut().enumerate() {
-                for (source, written) in texts_of(step, &looked_up) {
-                    let known = taken.get(&written).cloned();
-                    let id = known.or_else(|| free.next()).unwrap_or_default();
-                    let path = format!("[{stage}][{at}].sub_task_input.expression");
-                    noted.push((path, format!("a model takes the number of {source}: {id}")));
-                    calculate_with(step, &written, &id);
-                    if taken.insert(written.clone(), id.clone()).is_none() {
-                        let what = looked_up.get(&source).map_or("", String::as_str);
-                        added.push(number_step(
-                            &id,
-                            what,
-                            text_of(step, "narrative_step"),
-                            &written,
-                        ));
-                    }
-                }
+                numbers.take(step, &format!("[{stage}][{at}]"));
             }
-            steps.extend(added);
+            steps.append(&mut numbers.added);
         }
-        noted.into_iter().for_each(|(path, message)| self.note(path, message));
+        for (path, message) in numbers.noted {
+            self.note(path, message);
+        }
     }
 
     /// What was looked up, by the ids of the steps that return texts about it; blank if only the
@@ -64,6 +53,44 @@ impl PlanDraft<'_> {
             self.stages.iter().flatten().map(|step| text_of(step, "stepId").to_owned()).collect();
         used.extend(self.carried.keys().cloned());
         (1..).map(|number| format!("s{number}")).filter(move |id| !used.contains(id))
+    }
+}
+
+/// The steps that take numbers.
+struct NumberSteps<I> {
+    /// See [`PlanDraft::looked_up`].
+    looked_up: BTreeMap<String, String>,
+    /// Ids for them.
+    free: I,
+    /// Their ids, by the references to what they take a number out of.
+    taken: BTreeMap<String, String>,
+    /// Those that the stage gets.
+    added: Vec<DraftStep>,
+    /// What was put right, with its place.
+    noted: Vec<(String, String)>,
+}
+
+impl<I: Iterator<Item = String>> NumberSteps<I> {
+    /// Has a step calculate with numbers.
+    fn take(&mut self, step: &mut DraftStep, path: &str) {
+        for (source, written) in texts_of(step, &self.looked_up) {
+            let id = self.number_of(&source, &written, text_of(step, "narrative_step"));
+            calculate_with(step, &written, &id);
+            let message = format!("a model takes the number of {source}: {id}");
+            self.noted.push((format!("{path}.sub_task_input.expression"), message));
+        }
+    }
+
+    /// The step that takes the number out of a text.
+    fn number_of(&mut self, source: &str, written: &str, calculation: &str) -> String {
+        if let Some(id) = self.taken.get(written) {
+            return id.clone();
+        }
+        let id = self.free.next().unwrap_or_default();
+        let what = self.looked_up.get(source).map_or("", String::as_str);
+        self.added.push(number_step(&id, what, calculation, written));
+        self.taken.insert(written.to_owned(), id.clone());
+        id
     }
 }
 
