@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Saver
     from antiphon._diagram import Diagram
 
-__all__ = ["Agent"]
+__all__ = ["Agent", "team_of"]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -37,7 +37,7 @@ def _alone(method: Callable[Concatenate[Any, _P], _T]) -> Callable[Concatenate[A
 
     @functools.wraps(method)
     def call(agent: Agent, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        return method(_team_of(agent), *args, **kwargs)
+        return method(team_of(agent), *args, **kwargs)
 
     return call
 
@@ -200,7 +200,8 @@ class _TeamOfOneCache:
             self._team = None
 
 
-def _team_of(agent: Agent) -> _TeamOfOne:
+def team_of(agent: Agent) -> Orchestrator:
+    """The team of an agent alone, the same until one of its options changes."""
     cache: _TeamOfOneCache = vars(agent).setdefault(_TEAM, _TeamOfOneCache())
     return cache.team_of(agent)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._orchestrator.agent_spec import name_of
 from antiphon._thread_store import fresh_name, thread_name
-from antiphon.agent import Agent
+from antiphon.agent import Agent, team_of
 from antiphon.errors import StateError, ValidationError
 from antiphon.orchestrator import Orchestrator
 from antiphon.systems import System
@@ -43,8 +43,9 @@ class ServedRunner:
         self._thing = thing
         self.name = name_of(thing) if isinstance(thing, Agent) else thing.name
         self.takes_parts = not isinstance(thing, System)
-        # Agents and systems are built when they are needed first.
-        _ = thing.graph
+        # Agents and systems are built when they are needed first. To draw an agent, its model is
+        # not opened.
+        _ = (team_of(thing) if isinstance(thing, Agent) else thing).graph
 
     @property
     def keeps_threads(self) -> bool:
