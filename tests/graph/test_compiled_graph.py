@@ -8,6 +8,7 @@ import operator
 import subprocess
 import sys
 import threading
+import warnings
 from contextlib import nullcontext
 from typing import Annotated, Any, Literal, TypedDict
 from xml.etree import ElementTree as ET
@@ -196,6 +197,17 @@ def test_with_langchain_a_graph_is_a_runnable() -> None:
     assert piped.invoke(1) == [1, 1]
     assert asyncio.run(piped.ainvoke(1)) == [1, 1]
     assert piped.batch([1, 2]) == [[1, 1], [2, 2]]
+
+
+def test_a_graph_is_a_tool_of_langchain() -> None:
+    pytest.importorskip("langchain_core")
+    builder = StateGraph(Log).add_node("n", lambda s: {"log": [f"{s['log'][0]}!"]})
+    graph: Any = builder.add_edge(START, "n").compile()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # LangChain calls this a beta
+        tool = graph.as_tool(name="shout", description="Shouts.", arg_types={"log": list[str]})
+    assert (tool.name, tool.description) == ("shout", "Shouts.")
+    assert tool.invoke({"log": ["hey"]}) == {"log": ["hey", "hey!"]}
 
 
 def test_a_runnable_is_a_node() -> None:

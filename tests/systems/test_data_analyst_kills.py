@@ -91,11 +91,13 @@ def test_a_question_that_is_killed_twice_anywhere_goes_on(
     assert code == 0
     assert result is not None
     journal = (tmp_path / "journal").read_text(encoding="utf-8").splitlines()
-    asked = Counter(line.split()[0] for line in journal)
-    assert asked["write"] == 1, "no call is made twice"
+    written = sum(line.startswith("write ") for line in journal)
     assert result["outcome"] == "answered"
     report, partial = result["agent_results"][1], result["metadata"]["partial"]
     if report["status"] == "failed":
+        # It died between storing that the call begins and its end, before or after the effect.
+        assert written <= 1, "no call is made twice"
         assert (report["error"]["details"].get("code"), partial) == ("unknown_outcome", True)
     else:
+        assert written == 1
         assert (result["answer"], partial) == ("Report 7 was made of 3 orders.", False)
