@@ -7,52 +7,25 @@ a line for each request to a role and each call of the API; the answer goes to s
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
-from antiphon import Tool
 from antiphon.checkpoint import Saver, SqliteSaver
 from antiphon.errors import ValidationError
 from antiphon.systems import DataAnalyst
 from systems.lost_question import Journal, die_after
-
-ENDPOINT = {"method": "POST", "path": "/v1/reports"}
+from systems.report_api import ENDPOINT, replying, report_tools
 
 
 def analyst(journal: Journal, saver: Saver, database: str, durability: Any) -> DataAnalyst:
     """A query, and then a call that has an effect."""
 
-    def role(name: str, reply: dict[str, Any]) -> Any:
-        def answer_brief(brief: dict[str, Any]) -> dict[str, Any]:
-            journal.note(name, str(len(brief)))
-            return reply
-
-        return answer_brief
-
-    def api_endpoints(question: str) -> dict[str, Any]:
-        """Find endpoints."""
-        return {"endpoints": [ENDPOINT | {"description": question}]}
-
-    def api_read(method: str) -> dict[str, Any]:
-        """Read."""
-        return {"status": 200, "data": method}
-
-    def api_write(
-        method: str,
-        path: str,
-        path_parameters: dict[str, Any],
-        query: dict[str, Any],
-        headers: dict[str, Any],
-    ) -> dict[str, Any]:
-        """Write."""
-        journal.note("write", f"{method} {path}")
-        return {"status": 201, "data": {"id": 7, **path_parameters, **query, **headers}}
-
-    writes = Tool(api_write, side_effect="external")
+    role = functools.partial(replying, journal)
     answer = role("answer", {"answer": "Report 7 was made of 3 orders."})
     return DataAnalyst(
         database=database,
-        api=[api_endpoints, api_read, writes],
+        api=report_tools(journal, side_effect="external"),
         sandbox=False,
         planner=role("planner", {"agents": ["sql", "api_docs"]}),
         sql_writer=role("sql_writer", {"sql": "SELECT count(*) AS n FROM orders"}),

@@ -11,58 +11,28 @@ import json
 import sys
 from typing import Any
 
-from antiphon import Tool, tool
+from antiphon import tool
 from antiphon.systems import AgenticSearch, DataAnalyst
 from systems.lost_question import Journal
-
-ENDPOINT = {"method": "POST", "path": "/v1/reports"}
-
-
-def role(journal: Journal, name: str, reply: dict[str, Any]) -> Any:
-    """A role that always replies the same."""
-
-    def answer_brief(brief: dict[str, Any]) -> dict[str, Any]:
-        journal.note(name, brief["question"])
-        return reply
-
-    return answer_brief
+from systems.report_api import ENDPOINT, replying, report_tools
 
 
 def analyst(journal: Journal, store: str) -> DataAnalyst:
     """A call of an API that a person has to approve."""
 
-    def api_endpoints(question: str) -> dict[str, Any]:
-        """Find endpoints."""
-        return {"endpoints": [ENDPOINT | {"description": question}]}
-
-    def api_read(method: str) -> dict[str, Any]:
-        """Read."""
-        return {"status": 200, "data": method}
-
-    def api_write(
-        method: str,
-        path: str,
-        path_parameters: dict[str, Any],
-        query: dict[str, Any],
-        headers: dict[str, Any],
-    ) -> dict[str, Any]:
-        """Write."""
-        journal.note("write", f"{method} {path} {json.dumps(query)}")
-        return {"status": 201, "data": {"id": 7, **path_parameters, **headers}}
-
-    nothing = role(journal, "nothing", {})
+    nothing = replying(journal, "nothing", {})
     return DataAnalyst(
-        api=[api_endpoints, api_read, Tool(api_write, approval=True)],
+        api=report_tools(journal, approval=True),
         sandbox=False,
         planner=nothing,
         sql_writer=nothing,
         sql_reviewer=nothing,
         sql_answerer=nothing,
-        api_planner=role(journal, "api_planner", {"make_request": True, **ENDPOINT}),
-        api_answerer=role(journal, "api_answerer", {"answer": "Report 7 was made."}),
+        api_planner=replying(journal, "api_planner", {"make_request": True, **ENDPOINT}),
+        api_answerer=replying(journal, "api_answerer", {"answer": "Report 7 was made."}),
         coder=nothing,
         summariser=nothing,
-        composer=role(journal, "composer", {"answer": "It was not made."}),
+        composer=replying(journal, "composer", {"answer": "It was not made."}),
         compose_single=False,
         checkpointer=store,
     )
@@ -85,7 +55,7 @@ def search(journal: Journal, store: str) -> AgenticSearch:
 
     return AgenticSearch(
         planner=planner,
-        synthesiser=role(journal, "synthesiser", {"response_content": "<p>520,774</p>"}),
+        synthesiser=replying(journal, "synthesiser", {"response_content": "<p>520,774</p>"}),
         tools=[count],
         clarify=True,
         checkpointer=store,

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -14,16 +10,13 @@ from typing import Any
 
 import pytest
 
+from systems.lost_process import run_victim
+
 VICTIM = Path(__file__).with_name("lost_search.py")
-TESTS = str(Path(__file__).parents[1])
 
 
 def run(folder: Path, dies_at: int, *more: object) -> tuple[int, dict[str, Any] | None]:
-    command = [sys.executable, str(VICTIM), "runs.db", "journal", str(dies_at), *map(str, more)]
-    environment = {**os.environ, "PYTHONPATH": TESTS}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
-    assert done.returncode in (0, -signal.SIGKILL, -signal.SIGALRM), done.stderr.decode()
-    return done.returncode, json.loads(done.stdout) if done.returncode == 0 else None
+    return run_victim(VICTIM, folder, "runs.db", "journal", dies_at, *more)
 
 
 @pytest.mark.slow
@@ -66,6 +59,10 @@ def test_a_search_that_is_killed_twice_anywhere_goes_on(
     assert code == 0
     assert result is not None
     journal = Counter((tmp_path / "journal").read_text(encoding="utf-8").splitlines())
-    effects = {line: count for line, count in journal.items() if line.startswith("write")}
-    assert set(effects.values()) == {1}, "no call is made twice"
-    assert {task["status"] for task in result["execution_plan"]["tasks"]} <= {"completed", "failed"}
+    tasks = result["execution_plan"]["tasks"]
+    # Nobody knows whether the effect of a call that was begun has happened; it has failed then.
+    lost = [task["status"] for task in tasks].count("failed")
+    written = sum(count for line, count in journal.items() if line.startswith("write"))
+    assert all(count == 1 for line, count in journal.items() if line.startswith("write"))
+    assert len(tasks) - lost <= written <= len(tasks), "no call is made twice, or forgotten"
+    assert {task["status"] for task in tasks} <= {"completed", "failed"}

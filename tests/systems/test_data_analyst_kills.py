@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import sqlite3
-import subprocess
-import sys
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -16,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from systems.lost_process import run_victim
+
 VICTIM = Path(__file__).with_name("lost_analysis.py")
-TESTS = str(Path(__file__).parents[1])
 STEPS = (
     "planner",
     "sql_writer",
@@ -39,12 +36,7 @@ def make_shop(folder: Path) -> None:
 
 
 def run(folder: Path, dies_at: int, *more: object) -> tuple[int, dict[str, Any] | None]:
-    files = ("runs.db", "journal", "shop.db")
-    command = [sys.executable, str(VICTIM), *files, str(dies_at), *map(str, more)]
-    environment = {**os.environ, "PYTHONPATH": TESTS}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
-    assert done.returncode in (0, -signal.SIGKILL, -signal.SIGALRM), done.stderr.decode()
-    return done.returncode, json.loads(done.stdout) if done.returncode == 0 else None
+    return run_victim(VICTIM, folder, "runs.db", "journal", "shop.db", dies_at, *more)
 
 
 @pytest.mark.slow

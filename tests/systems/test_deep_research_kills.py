@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from systems.lost_process import run_victim
 from systems.lost_research import TEAS
 
 VICTIM = Path(__file__).with_name("lost_research.py")
-TESTS = str(Path(__file__).parents[1])
 NOTES_OF_A_STEP = 3
 """A search, a page, an observation."""
 
 
 def run(folder: Path, dies_at: int) -> tuple[int, dict[str, Any] | None]:
-    command = [sys.executable, str(VICTIM), "runs.db", "journal", str(dies_at)]
-    environment = {**os.environ, "PYTHONPATH": TESTS}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
-    return done.returncode, json.loads(done.stdout) if done.returncode == 0 else None
+    return run_victim(VICTIM, folder, "runs.db", "journal", dies_at)
 
 
 def test_a_killed_research_goes_on_with_the_third_of_four_steps(tmp_path: Path) -> None:

@@ -40,8 +40,8 @@ sections:
 
 
 @dataclass
-class Server:
-    """A server that counts connections, and remembers line and headers of each request."""
+class ReceivedRequests:
+    """How many connections a server has had, and line and headers of each request."""
 
     connections: int = 0
     requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
@@ -49,8 +49,8 @@ class Server:
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
-    seen = Server()
+def serving() -> Iterator[ReceivedRequests]:
+    seen = ReceivedRequests()
 
     class Handler(BaseHTTPRequestHandler):
         def answer(self) -> None:
@@ -164,7 +164,7 @@ CALLS: list[dict[str, Any]] = [
 """Calls, none of which may reach anybody."""
 
 
-def ask(api: Server, call: dict[str, Any]) -> OrchestratorResponse:
+def ask(api: ReceivedRequests, call: dict[str, Any]) -> OrchestratorResponse:
     planned = {"json": {"make_request": True, "method": "GET", **call}}
     login = {"type": "bearer", "token": TOKEN}
     url = f"http://127.0.0.1:{api.port}"

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from systems.lost_process import run_victim
+
 VICTIM = Path(__file__).with_name("lost_plan.py")
-TESTS = str(Path(__file__).parents[1])
 
 
 def run(folder: Path, dies_at: int) -> tuple[int, dict[str, Any] | None]:
-    command = [sys.executable, str(VICTIM), "runs.db", "journal", str(dies_at)]
-    environment = {**os.environ, "PYTHONPATH": TESTS}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
-    return done.returncode, json.loads(done.stdout) if done.returncode == 0 else None
+    return run_victim(VICTIM, folder, "runs.db", "journal", dies_at)
 
 
 @pytest.mark.slow
