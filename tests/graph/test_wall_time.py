@@ -11,7 +11,7 @@ import pytest
 from antiphon.checkpoint import MemorySaver
 from antiphon.errors import BudgetError
 from antiphon.graph import END, START, StateGraph
-from support.waiting import atake_time, forever, reach
+from support.waiting import atake_time, forever, reach, take_time
 
 LIMIT = 0.05
 
@@ -137,6 +137,24 @@ def test_a_cancellation_by_the_caller_stays_one() -> None:
         assert task.cancelled()
 
     stopped = asyncio.Event()
+    asyncio.run(main())
+
+
+def test_a_timeout_of_the_caller_in_the_same_instant_stays_one() -> None:
+    async def waits(_: Log) -> Log:
+        # Both are over when the loop goes on.
+        asyncio.get_running_loop().call_soon(take_time, 2 * LIMIT)
+        await forever()
+        return {}
+
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1.5 * LIMIT):
+                await graph_of(waits).ainvoke({})
+        task = asyncio.current_task()
+        assert task is not None
+        assert task.cancelling() == 0
+
     asyncio.run(main())
 
 

@@ -42,9 +42,7 @@ impl NodeDeadline {
 
     /// The present task waits for a node, for so long at most.
     pub(crate) fn watch(this: &Bound<'_, Self>, limit: Duration) -> PyResult<()> {
-        static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let py = this.py();
-        let task = CURRENT.import(py, "asyncio", "current_task")?.call0()?;
+        let task = current_task(this.py())?;
         // Where no task waits, nothing can be cancelled.
         if task.is_none() {
             return Ok(());
@@ -57,7 +55,7 @@ impl NodeDeadline {
         Ok(())
     }
 
-    /// The node goes on.
+    /// The node waits no more.
     pub(crate) fn unwatch(&self) {
         self.state().waiting = None;
     }
@@ -69,7 +67,7 @@ impl NodeDeadline {
         cancel_requests(task.bind(py)).is_ok_and(|now| now <= requests + 1)
     }
 
-    /// Takes the cancellation back: the node has ended.
+    /// Takes the cancellation back, if there was one: the node has ended, or the caller leaves.
     pub(crate) fn uncancel(&self, py: Python<'_>) -> PyResult<()> {
         let cancelled = self.state().cancelled.take();
         let Some(CancelledTask { task, .. }) = cancelled else { return Ok(()) };
@@ -119,6 +117,12 @@ impl NodeDeadline {
         visit.call(&self.run)?;
         visit.call(&self.event_loop)
     }
+}
+
+/// The task of the event loop that runs on this thread; `None` where code runs outside of tasks.
+pub(crate) fn current_task(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    CURRENT.import(py, "asyncio", "current_task")?.call0()
 }
 
 fn cancel_requests(task: &Bound<'_, PyAny>) -> PyResult<u64> {

@@ -3,11 +3,10 @@
 use pyo3::exceptions::PyGeneratorExit;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 use super::{CallProgress, CurrentAwait, Stepper};
 use crate::driver::lost_failure;
-use crate::driver::node_deadline::NodeDeadline;
+use crate::driver::node_deadline::{NodeDeadline, current_task};
 use crate::driver::step::{self, StepOutcome};
 use crate::fault::is_cancellation;
 use crate::graph::call::Call;
@@ -40,14 +39,17 @@ impl Stepper<'_> {
         raised: &PyErr,
     ) -> PyResult<CallProgress> {
         self.unwatch();
-        let has_cancelled = |deadline: &Py<NodeDeadline>| deadline.get().has_cancelled(py);
-        if self.state.deadline.as_ref().is_some_and(has_cancelled) {
+        let deadline = self.state.deadline.as_ref().map(Py::get);
+        if deadline.is_some_and(|deadline| deadline.has_cancelled(py)) {
             self.drive.run.get().with(|state| {
                 state.expire();
                 Ok(())
             })?;
             self.state.expired = Some(raised.clone_ref(py));
         } else {
+            // If the deadline was over in the same instant, only the caller's request remains: a
+            // time-out of his counts those that are not its own.
+            deadline.map_or(Ok(()), |deadline| deadline.uncancel(py))?;
             self.state.leaving = true;
         }
         let stepped = step::throw(&call, inner, raised);
@@ -125,12 +127,10 @@ impl Stepper<'_> {
 /// Whether the exception that a node raised is the one its caller leaves with. Any other
 /// exception in a waiting node was raised by the separate task that it waits for.
 fn is_callers(py: Python<'_>, error: &PyErr) -> bool {
-    static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if !is_cancellation(py, error) {
         return error.is_instance_of::<PyGeneratorExit>(py);
     }
-    let task = CURRENT.import(py, "asyncio", "current_task").and_then(Bound::call0);
-    let cancelling = task.and_then(|task| task.call_method0(intern!(py, "cancelling")));
+    let cancelling = current_task(py).and_then(|task| task.call_method0(intern!(py, "cancelling")));
     // Where no task waits, nobody else can say it.
     !cancelling.and_then(|count| count.extract::<u64>()).is_ok_and(|count| count == 0)
 }
