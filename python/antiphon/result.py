@@ -335,7 +335,7 @@ class RunResult:
 
 
 _NO_OUTPUT = {"question", "messages", "answer"}
-"""Keys of the state that nothing else stands for."""
+"""Keys of the state that are not displayed in place of an answer."""
 _SHOWN, _SHOWN_KEYS = 500, 20
 """Characters of a key's value, and keys, that are displayed in place of an answer."""
 _LONGEST = 500

@@ -145,20 +145,11 @@ class AgenticSearch(System[AgenticSearchResult]):
     _result = AgenticSearchResult
     progress_reporter = _SearchProgress
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
-        "planner": RoleSpec(
-            "planner",
-            ("tasks", "reasoning", "question"),
-            speaks=False,
-            view=dict,
-            asks_once=True,
-        ),
-        "synthesiser": RoleSpec(
-            "synthesiser",
-            ("response_content", "reasoning", "sources"),
-            speaks=False,
-            view=dict,
-            asks_once=True,
-        ),
+        name: RoleSpec(name, fields, speaks=False, view=dict, asks_once=True)
+        for name, fields in {
+            "planner": ("tasks", "reasoning", "question"),
+            "synthesiser": ("response_content", "reasoning", "sources"),
+        }.items()
     }
 
     def __init__(

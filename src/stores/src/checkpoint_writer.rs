@@ -430,7 +430,7 @@ impl<V: Value> LoadedThread<V> {
         Ok(())
     }
 
-    /// A graph may have lost parts, but only of its own runs.
+    /// What a graph has lost may be missing only from runs of that same graph.
     fn refuse_other(&self, missing: MissingParts, graph: &Graph<V>) -> Result<(), Fault> {
         let header = self.header.as_ref();
         header.map_or(Ok(()), |header| header.refuse_other(missing, graph.name()))

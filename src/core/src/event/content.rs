@@ -89,7 +89,7 @@ fn message(message: &Message) -> Json {
     shown.into()
 }
 
-/// What a message says; of the bytes of images and files stands only how many they are.
+/// What a message says; images and files are shown by their number of bytes.
 pub fn content(content: &Content) -> Json {
     match content {
         Content::Text(text) => kept(text),
@@ -110,7 +110,7 @@ fn parts(parts: &[ContentPart]) -> Json {
     shown.collect()
 }
 
-/// How many bytes a text in base64 stands for.
+/// The number of bytes that a base64 text encodes.
 fn decoded_len(base64: &str) -> usize {
     base64.trim_end_matches('=').len() * 3 / 4
 }

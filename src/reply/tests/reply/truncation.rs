@@ -82,7 +82,7 @@ fn the_model_is_told_to_be_shorter_and_the_failure_keeps_the_text() {
     assert_eq!((&fault.details["raw"], &fault.details["finish"]), (&json!(cut), &json!("length")));
     assert!(fault.hint.as_ref().unwrap().contains("max_output_tokens"));
     let wrong = shape.parse_reply(&reply("{\"name\": 1} and so", Length)).unwrap_err();
-    assert!(!wrong.is_cut, "a whole value is told what is wrong in it");
+    assert!(!wrong.is_cut, "a whole value that does not fit is not cut off");
 }
 
 #[test]
