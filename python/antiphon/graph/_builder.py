@@ -22,7 +22,7 @@ from antiphon.graph._declaration import (
     read_timeout,
     state_hint,
 )
-from antiphon.graph._missing_options import refuse_missing, way_out
+from antiphon.graph._missing_options import refuse_missing, unknown_option
 from antiphon.graph._runnable import coerce_to_node
 
 if TYPE_CHECKING:
@@ -136,8 +136,7 @@ class StateGraph(GraphDeclaration, Generic[StateT, InputT]):
         self._check_name(name)
         unknown = set(options) - NodeOptions.__optional_keys__
         if unknown:
-            named = ", ".join(sorted(unknown))
-            raise TypeError(f"`add_node` has no option {named}{way_out(sorted(unknown))}")
+            raise unknown_option("add_node", unknown)
         spec = NodeSpec(name, action, options)
         spec.timeout(None)
         spec.retry(None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Never, Self
 
 from antiphon._antiphon import Command, enclosing_context, select
 from antiphon._sync_async import Routine, async_method, sync_method, twin
@@ -13,7 +13,7 @@ from antiphon.graph._breakpoints import no_breakpoints_within, read_stops
 from antiphon.graph._input import concurrency_of, context_of, entry, limit_of, merge
 from antiphon.graph._json_schemas import JsonSchemas
 from antiphon.graph._langchain import entering, handed_on, without_tokens
-from antiphon.graph._missing_options import refuse_missing
+from antiphon.graph._missing_options import refuse_missing, unknown_option
 from antiphon.graph._run_handle import GraphOutput, Paused, RunHandle, by_id
 from antiphon.graph._runnable import RunnableFace
 from antiphon.graph._stream import check_version, pauses, read_stream_options
@@ -70,7 +70,6 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
         self._plan = plan
         self._bound: Mapping[str, Any] | None = None
 
-    @refuse_missing
     def invoke(
         self,
         input: GraphInput[InputT],  # noqa: A002 - LangGraph's name
@@ -83,6 +82,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
         interrupt_before: Stops = None,
         interrupt_after: Stops = None,
         version: Version = "v1",
+        **unknown: Never,
     ) -> Any:
         """Runs the graph until it ends or pauses.
 
@@ -103,6 +103,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
                 those of `StateGraph.compile`.
             interrupt_after: stops after these nodes have run. Default: as `interrupt_before`.
             version: ``v2`` for a `GraphOutput`; see `Version`.
+            **unknown: none. One of LangGraph's is refused by what takes its place here.
 
         Returns:
             The final state, or None if nothing was written. If a node asked a question, a
@@ -115,6 +116,8 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
 
         Exceptions of nodes are raised unchanged.
         """
+        if unknown:
+            raise unknown_option("invoke", unknown)
         if stream_mode != "values":
             streamed: dict[str, Any] = {"context": context, "output_keys": output_keys}
             streamed |= {"durability": durability, "version": version}
@@ -126,7 +129,6 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
         handle.drain()
         return self._result(handle, output_keys, version)
 
-    @refuse_missing
     async def ainvoke(
         self,
         input: GraphInput[InputT],  # noqa: A002
@@ -139,8 +141,11 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
         interrupt_before: Stops = None,
         interrupt_after: Stops = None,
         version: Version = "v1",
+        **unknown: Never,
     ) -> Any:
         """`invoke` on the caller's event loop."""
+        if unknown:
+            raise unknown_option("ainvoke", unknown)
         if stream_mode != "values":
             streamed: dict[str, Any] = {"context": context, "output_keys": output_keys}
             streamed |= {"durability": durability, "version": version}

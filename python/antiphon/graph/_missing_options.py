@@ -35,9 +35,11 @@ _METHODS = {
 }
 
 
-def way_out(options: Iterable[str]) -> str:
-    """What takes the place of options; empty if nothing is known of them."""
-    return _see(_INSTEAD[name] for name in options if name in _INSTEAD)
+def unknown_option(method: str, options: Iterable[str]) -> TypeError:
+    """The error for options that a method does not have, with what takes their place."""
+    unknown = sorted(options)
+    way_out = _see(_INSTEAD[name] for name in unknown if name in _INSTEAD)
+    return TypeError(f"`{method}` has no option {', '.join(unknown)}{way_out}")
 
 
 def way_out_of_method(name: str) -> str:
@@ -57,8 +59,7 @@ def refuse_missing(method: Callable[_P, _T]) -> Callable[_P, _T]:
 
     def check(kwargs: dict[str, Any]) -> None:
         if not refused.isdisjoint(kwargs):
-            missing = sorted(refused & kwargs.keys())
-            raise TypeError(f"`{name}` has no option {', '.join(missing)}{way_out(missing)}")
+            raise unknown_option(name, refused & kwargs.keys())
 
     @functools.wraps(method)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
