@@ -57,6 +57,33 @@ Pb lead 327.5
 Ag silver 961.8
 """
 
+_LIBRARY = """
+301 Abel crime 2023-09-01 2023-09-15 0.0
+302 Bria poetry 2023-09-04 2023-10-09 2.5
+303 Chen travel 2023-09-04 - -
+304 Abel crime 2023-09-18 2023-09-29 0.0
+305 Dario history 2023-10-02 2023-11-13 2.9
+306 Dario crime 2023-10-05 2023-10-20 0.0
+307 Elsa travel 2023-10-11 - -
+308 Chen history 2023-10-16 2023-11-01 0.4
+309 Abel poetry 2023-11-03 2023-11-24 0.8
+310 Farid crime 2023-11-06 2023-11-17 0.0
+311 Elsa travel 2023-11-20 2023-12-30 3.3
+312 Bria crime 2023-12-01 - -
+"""
+_FLEET = """
+KX-204 van 84200 2024-01-15 9.4 Moss
+KX-219 van 121500 2023-08-02 10.1 Patel
+LB-077 car 35600 2024-03-28 5.2 -
+LB-081 car 98750 2023-11-20 6.0 Moss
+MT-550 truck 210300 2023-06-09 27.5 Quirk
+MT-562 truck 217900 - 25.9 Reyes
+NV-310 car 12400 - - Sung
+NV-318 van 66050 2024-02-11 8.8 -
+PA-903 truck 154000 2023-12-05 26.4 Tran
+PA-911 car 74800 2023-09-27 5.9 Patel
+"""
+
 
 def _rows(text: str) -> list[list[str | None]]:
     return [
@@ -114,11 +141,41 @@ def _elements() -> list[dict[str, Any]]:
     ]
 
 
+def _library() -> list[dict[str, Any]]:
+    return [
+        {
+            "Loan#": int(str(number)),
+            "Member": member,
+            "genre of book": genre,
+            "OUT": lent,
+            "Back in": returned,
+            "late fee [€]": _number(fee),
+        }
+        for number, member, genre, lent, returned, fee in _rows(_LIBRARY)
+    ]
+
+
+def _fleet() -> list[dict[str, Any]]:
+    return [
+        {
+            "Plate": plate,
+            "veh. type": kind,
+            "km (total)": int(str(driven)),
+            "last_svc": serviced,
+            "fuel L/100km": _number(fuel),
+            "Driver": driver,
+        }
+        for plate, kind, driven, serviced, fuel, driver in _rows(_FLEET)
+    ]
+
+
 TABLES: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "shop": _shop,
     "weather": _weather,
     "staff": _staff,
     "elements": _elements,
+    "library": _library,
+    "fleet": _fleet,
 }
 """The rows of each table, by its name."""
 

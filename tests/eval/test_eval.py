@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_there_are_enough_questions_of_each_kind_and_a_third_is_held_out() -> None:
+def test_there_are_enough_questions_of_each_kind_and_a_quarter_is_held_out() -> None:
     asks, tables = (load(name) for name in ("ask", "tables"))
     assert len(asks) >= 60
     assert len(tables) >= 40
@@ -31,7 +31,7 @@ def test_there_are_enough_questions_of_each_kind_and_a_third_is_held_out() -> No
     }  # fmt: skip
     assert min(kinds.values()) >= 8
     held = [question for question in asks + tables if question.held_out]
-    assert 0.28 <= len(held) / len(asks + tables) <= 0.4
+    assert 0.2 <= len(held) / len(asks + tables) <= 0.4
     assert {question.kind for question in held} >= set(kinds)
     assert all(question.table in TABLES for question in tables)
 
@@ -46,6 +46,8 @@ def test_the_known_answers_score_as_right() -> None:
 
 def test_the_known_answers_on_tables_are_those_of_pandas() -> None:
     shop, weather, staff = map(frame, ("shop", "weather", "staff"))
+    library = frame("library")
+    fees = library["late fee [€]"]
     oslo = weather[weather["city"] == "Oslo"]
     known: dict[str, Any] = {
         "What is the total of the net price of all orders, in euros?": shop[
@@ -55,6 +57,15 @@ def test_the_known_answers_on_tables_are_those_of_pandas() -> None:
         "What is the median salary, in thousands of dollars?": staff["salary_kusd"].median(),
         "How many measurements of the temperature are missing?": weather["temp_c"].isna().sum(),
         "How many people were hired after 2015?": (staff["hired"] > 2015).sum(),
+        "What is the mean late fee of those loans whose late fee is above zero, in euros?": fees[
+            fees > 0
+        ].mean(),
+        "How many different members have borrowed a crime book?": library.loc[
+            library["genre of book"] == "crime", "Member"
+        ].nunique(),
+        "What percentage of all the rain in the table fell in Bergen?": 100
+        * weather.loc[weather["city"] == "Bergen", "rain_mm"].sum()
+        / weather["rain_mm"].sum(),
     }
     asked = {question.question: question.expected for question in load("tables")}
     for question, value in known.items():
