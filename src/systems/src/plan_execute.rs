@@ -39,6 +39,7 @@ mod invented_number;
 pub mod key_profile;
 mod model_step;
 mod native_tool;
+mod operand;
 mod operation;
 pub mod outcome;
 pub mod plan;

@@ -1,5 +1,6 @@
 //! The end of a task: what is known, the answer, or an explanation of what failed.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use antiphon_core::command::Destinations;
@@ -13,6 +14,7 @@ use super::graph::{DIGEST, EXPLAIN, SAVE, SYNTHESISE};
 use super::invented_number::unknown_numbers;
 use super::model_step::reply_text;
 use super::record::ContextEntry;
+use super::reference::references;
 use super::state::{AnswerSource, SavedTask, State, TaskStatus};
 use super::step_output::StepStatus;
 use super::working_context::preview;
@@ -337,13 +339,26 @@ fn digest_text(state: &State, is_done: bool) -> String {
     if !known.is_empty() {
         let _ = writeln!(text, "What was done:");
     }
+    let used = used(&known);
     for entry in known {
-        let _ = writeln!(text, "- {}: {}", entry.narrative_step, preview(entry.processed(), SHOWN));
+        if used.contains(entry.step_id.as_str()) {
+            let _ = writeln!(text, "- {}", entry.narrative_step);
+        } else {
+            let result = preview(entry.processed(), SHOWN);
+            let _ = writeln!(text, "- {}: {result}", entry.narrative_step);
+        }
         for error in &entry.partial_errors {
             let _ = writeln!(text, "  - not done: {error}");
         }
     }
     text.trim_end().to_owned()
+}
+
+/// The steps whose outputs other steps have worked with: what these have made of them says more.
+fn used<'e>(known: &[&'e ContextEntry]) -> BTreeSet<&'e str> {
+    let is_known = |id: &str| known.iter().any(|entry| entry.step_id == id);
+    let read = known.iter().flat_map(|entry| references(&entry.sub_task_input, &is_known));
+    read.filter_map(|(_, read)| read.ok()).map(|reference| reference.step).collect()
 }
 
 /// Ends the task, and keeps in the thread what another question may go on with.

@@ -7,7 +7,7 @@ use antiphon_core::{Fault, FaultCode};
 use serde_json::{Map, Value as Json, json};
 
 use super::PlanExecute;
-use super::capability::{Capabilities, StepAction};
+use super::capability::{CALCULATOR, Capabilities, StepAction, canonical};
 use super::graph::{COLLECT, EXECUTE, WRITE};
 use super::model_step::prepared;
 use super::plan::PlanStep;
@@ -17,6 +17,7 @@ use super::state::State;
 use super::step_input::fitting;
 use super::step_output::{StepError, StepErrorKind, StepOutput, StepStatus};
 use super::step_request::StepRequest;
+use crate::json_texts::replace_fields;
 use crate::node::{NodeContext, StateView, goto, sent_to};
 use crate::patch::Patch;
 use crate::sub_task::sub_task_id;
@@ -112,7 +113,12 @@ impl StepPreparation<'_> {
             let previous = self.state.earlier_steps(step).pop();
             return Ok(prepared(&StepRequest { step, previous, outputs }.messages()?));
         }
-        let input = resolved(&step.sub_task_input, &is_step, &output)?;
+        let input = if canonical(&step.tool_name) == CALCULATOR {
+            let outputs = OutputResolver::new(&is_step, &output);
+            replace_fields(&step.sub_task_input, &|text| outputs.fill_numbers(text))?
+        } else {
+            resolved(&step.sub_task_input, &is_step, &output)?
+        };
         match fitting(tool, &input) {
             Ok(Json::Object(input)) => Ok(input),
             Ok(_) => Ok(input),

@@ -25,6 +25,8 @@ const PLACES: [&str; 4] = ["filename", "filepath", "directory", "customFontFileN
 /// How deep a list of files goes that is recursive.
 const DEPTH: u64 = 3;
 
+/// Writes a file of text.
+pub(super) const CREATE: &str = "create_file";
 /// Writes a PDF file.
 pub(super) const PDF: &str = "create_pdf_from_text";
 
@@ -32,7 +34,7 @@ const PDF_OPTIONS: &[&str] =
     &["directory", "overwrite", "fontSize", "fontName", "customFontFileName", "margins"];
 
 const OPERATIONS: [FileOperation; 7] = [
-    writing("create_file", "write_file", &["directory", "overwrite"]),
+    writing(CREATE, "write_file", &["directory", "overwrite"]),
     writing("overwrite_file", "write_file", &["directory"]),
     writing("append_to_file", "append_file", &["directory"]),
     writing(PDF, "write_pdf", PDF_OPTIONS),

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde_json::{Map, Value as Json};
 
+use super::operand::operand;
 use super::step_output::{StepError, StepErrorKind, StepOutput, StepStatus};
 use crate::json_texts::{InsertionLimit, TextPart, joined, replace_fields, visit};
 
@@ -147,6 +148,11 @@ impl<'f, 'o> OutputResolver<'f, 'o> {
     /// A text with its values: the value itself if the text is one reference.
     pub(super) fn fill(&self, text: &str) -> Result<Json, StepError> {
         joined(&self.parts(text), &|read| self.value(read))
+    }
+
+    /// The same for a calculation, with the numbers that values state.
+    pub(super) fn fill_numbers(&self, text: &str) -> Result<Json, StepError> {
+        joined(&self.parts(text), &|read| self.value(read).map(operand))
     }
 }
 

@@ -15,6 +15,7 @@ mod input;
 mod number_step;
 mod output_form;
 mod output_reference;
+mod searched_expression;
 mod stages;
 mod tool;
 
@@ -71,6 +72,7 @@ pub fn repaired(given: &Json, capabilities: &Capabilities, carried: &CarriedTool
         step.fit_input();
     });
     repair.fix_references();
+    repair.calculate_searched();
     repair.take_numbers();
     repair.separate_stages();
     repair.give_outputs();

@@ -149,6 +149,11 @@ fn an_input_is_made_to_fit_its_tool() {
             json!({"operation": "create_pdf_from_text", "params": {"filename": "tea.PDF", "content": "Tea"}}),
         ),
         (
+            "FileSystemTool",
+            json!({"operation": "create_pdf_from_text", "params": {"filename": "tea.txt", "content": "Tea", "fontSize": 9}}),
+            json!({"operation": "create_file", "params": {"filename": "tea.txt", "content": "Tea"}}),
+        ),
+        (
             "create_pdf_from_text",
             json!({"filename": "tea.pdf", "content": "Tea"}),
             json!({"operation": "create_pdf_from_text", "params": {"filename": "tea.pdf", "content": "Tea"}}),
@@ -316,6 +321,40 @@ fn a_calculation_gets_the_number_and_not_the_text_that_was_looked_up() {
     let with_number =
         json!([[number("s2", "do c", path)], [calculate("c", "2 * @{outputs.s2.result_data}")],]);
     assert_eq!(repaired.stages, with_number);
+}
+
+/// PE-47 of `docs/systems/plan-execute.md`.
+#[test]
+fn a_calculation_that_is_searched_for_is_made() {
+    let calculate = |expression: &str| {
+        step("c", "UtilityAgent", "CalculatorTool", &json!({ "expression": expression }))
+    };
+    let search =
+        |query: &str| step("s1", "ResearchAgent", "search_documents", &json!({ "query": query }));
+    let found = "@{outputs.s1.result_data}";
+    let (plan, repairs) = meant(&json!([
+        [search("19 * 23")],
+        [calculate(found)],
+        [write("w", "@{outputs.c.result_data}")],
+    ]));
+    assert_eq!(plan, json!([[calculate("19 * 23")], [write("w", "@{outputs.c.result_data}")]]));
+    assert_eq!(
+        repairs,
+        [
+            "[1][0].sub_task_input.expression: the expression that s1 searches for: 19 * 23",
+            ": left out, nothing needs the step: s1",
+        ]
+    );
+
+    let read_too = json!([[search("(2 + 3)^2")], [calculate(found)], [write("w", found)]]);
+    let calculated = json!([[search("(2 + 3)^2")], [calculate("(2 + 3)^2")], [write("w", found)]]);
+    assert_eq!(meant(&read_too).0, calculated, "who needs the search gets it");
+    for query in ["tea", "1903", "-5", "12-", "1903-1910", "two * three"] {
+        let plan = json!([[search(query)], [calculate(found)]]);
+        assert_eq!(meant(&plan), (plan, Vec::new()), "{query} is no expression");
+    }
+    let other = json!([[search("19 * 23")], [calculate(&format!("sum({found})"))]]);
+    assert_eq!(meant(&other), (other, Vec::new()));
 }
 
 #[test]

@@ -199,6 +199,20 @@ async fn without_a_synthesiser_the_results_stand_for_the_answer() {
 }
 
 #[tokio::test]
+async fn a_result_that_another_step_has_worked_with_is_not_shown_again() {
+    let mut sum = mood("b", "good");
+    sum["sub_task_input"]["text"] = json!("@{outputs.a.result_data}");
+    let run = Scene::new(&json!({}))
+        .tool(&moody())
+        .plans(&[json!([[mood("a", "good")], [sum]])])
+        .keeps_context()
+        .role("synthesiser", ["", ""])
+        .ask("Find it.")
+        .await;
+    assert_eq!(run.output().answer, "What was done:\n- do a\n- do b: found");
+}
+
+#[tokio::test]
 async fn a_spent_budget_ends_with_what_was_done() {
     let mut slow = FakeTool::new("slow", |_| Ok(json!("late")));
     slow.delay = Box::new(|_| std::time::Duration::from_secs(9));

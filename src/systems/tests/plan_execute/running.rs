@@ -70,6 +70,39 @@ async fn values_within_texts_are_put_in_once() {
     );
 }
 
+/// PE-48 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_calculation_gets_the_number_that_a_text_states() {
+    for (said, expression) in [
+        (json!("1,260"), "2 * 1260"),
+        (json!(" 1,260 tonnes of salt a year. "), "2 * 1260"),
+        (json!("3.2 million crowns"), "2 * 3200000"),
+        (json!("€4.60"), "2 * 4.6"),
+        (json!(7), "2 * 7"),
+        (json!("-2.50"), "2 * -2.50"),
+        (json!("3 * 4"), "2 * 3 * 4"),
+        (json!("5 %"), "2 * 5 %"),
+        (json!("about 300 litres"), "2 * about 300 litres"),
+        (json!("3 to 5 crowns"), "2 * 3 to 5 crowns"),
+        (json!("12 May 1903"), "2 * 12 May 1903"),
+        (json!("340 and 430 litres"), "2 * 340 and 430 litres"),
+    ] {
+        let calculate = returns("calculate", &json!({"number": 1}));
+        let doubled = json!({"expression": "2 * @{outputs.s1.result_data}"});
+        Scene::new(&json!({}))
+            .tool(&returns("lookup", &said))
+            .tool(&calculate)
+            .plans(&[json!([
+                [step("s1", "UtilityAgent", "lookup", &json!({}))],
+                [step("s2", "UtilityAgent", "CalculatorTool", &doubled)],
+            ])])
+            .answers("Done.")
+            .ask("Twice that.")
+            .await;
+        assert_eq!(calculate.calls(), [json!({ "expression": expression })], "{said}");
+    }
+}
+
 /// PE-07 of `docs/systems/plan-execute.md`.
 #[tokio::test]
 async fn a_step_that_cannot_be_prepared_does_not_start_and_the_others_do() {

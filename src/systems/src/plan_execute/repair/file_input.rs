@@ -6,16 +6,17 @@ use serde_json::{Map, Value as Json, json};
 
 use super::StepDraft;
 use crate::plan_execute::capability::RoleTool;
-use crate::plan_execute::operation::{FileOperation, PDF, operation, operation_named};
+use crate::plan_execute::operation::{CREATE, FileOperation, PDF, operation, operation_named};
 use crate::tool_arguments::renamed;
 use crate::tool_name::meant_name;
 
-/// What planners call the parameters of operations.
-const PARAMETERS: [(&str, &[&str]); 3] = [
-    ("filename", &["filepath", "path", "file_path", "file", "file_name", "fileName", "name"]),
-    ("content", &["text", "body", "data", "contents"]),
-    ("url", &["link", "address"]),
-];
+/// A parameter, and what else planners call it.
+type ParameterNames = (&'static str, &'static [&'static str]);
+
+const NAME: ParameterNames =
+    ("filename", &["filepath", "path", "file_path", "file", "file_name", "fileName", "name"]);
+const CONTENT: ParameterNames = ("content", &["text", "body", "data", "contents"]);
+const PARAMETERS: [ParameterNames; 3] = [NAME, CONTENT, ("url", &["link", "address"])];
 
 impl StepDraft<'_> {
     /// Names the operation and its parameters.
@@ -31,8 +32,13 @@ impl StepDraft<'_> {
         self.nest_parameters(input);
         let given = input.get("operation").and_then(Json::as_str).unwrap_or_default().to_owned();
         let is_pdf = input.get("params").is_some_and(names_pdf) && known.contains(&PDF);
-        let is_new = operation(name, &given).is_none_or(|it| it.name == "create_file");
-        let meant = if is_pdf && is_new { Some(PDF) } else { operation_meant(&given, &known) };
+        let is_new = operation(name, &given).is_none_or(|it| it.name == CREATE);
+        let is_other = input.get("params").is_some_and(names_other_file) && known.contains(&CREATE);
+        let meant = match operation_meant(&given, &known) {
+            _ if is_pdf && is_new => Some(PDF),
+            Some(PDF) if is_other => Some(CREATE),
+            meant => meant,
+        };
         let Some(meant) = meant else { return };
         if meant != given {
             input.insert("operation".to_owned(), json!(meant));
@@ -85,13 +91,20 @@ impl StepDraft<'_> {
 
 /// Whether parameters name a PDF file and have what is written into it.
 fn names_pdf(params: &Json) -> bool {
-    let [(name, names), (content, contents), ..] = PARAMETERS;
-    let text = |first: &str, others: &[&str]| {
-        let mut all = std::iter::once(first).chain(others.iter().copied());
-        all.find_map(|name| params.get(name)?.as_str().map(str::to_lowercase))
-    };
     let is_pdf = |name: String| Path::new(&name).extension().is_some_and(|ending| ending == "pdf");
-    text(content, contents).is_some() && text(name, names).is_some_and(is_pdf)
+    parameter(params, CONTENT).is_some() && parameter(params, NAME).is_some_and(is_pdf)
+}
+
+/// The text of a parameter in small letters, under any of its names.
+fn parameter(params: &Json, (name, others): ParameterNames) -> Option<String> {
+    let mut all = std::iter::once(name).chain(others.iter().copied());
+    all.find_map(|name| params.get(name)?.as_str().map(str::to_lowercase))
+}
+
+/// Whether parameters name a file with an ending that is not that of a PDF file.
+fn names_other_file(params: &Json) -> bool {
+    let is_other = |name: String| Path::new(&name).extension().is_some_and(|it| it != "pdf");
+    parameter(params, NAME).is_some_and(is_other)
 }
 
 /// The operation of these that a name means: itself, its native tool, or the only one there is.

@@ -1,0 +1,75 @@
+//! Calculations that are searched for. A small planner that has learnt to look things up looks up
+//! an expression too, and has what was found calculated.
+
+use serde_json::json;
+
+use super::{DraftStep, PlanDraft, text_of};
+use crate::plan_execute::capability::{CALCULATOR, RESEARCH};
+use crate::plan_execute::reference::{OPEN, references};
+
+impl PlanDraft<'_> {
+    /// Has the expression itself calculated, and not searched for unless others need the search.
+    pub(super) fn calculate_searched(&mut self) {
+        let searched: Vec<(String, String)> = self
+            .stages
+            .iter()
+            .flatten()
+            .filter(|step| self.capabilities.role_of(text_of(step, "tool_name")) == Some(RESEARCH))
+            .filter_map(|step| {
+                let query = step.get("sub_task_input")?.get("query")?.as_str()?;
+                let id = text_of(step, "stepId").to_owned();
+                is_expression(query).then(|| (id, query.to_owned()))
+            })
+            .collect();
+        for (id, query) in searched {
+            let mut is_calculated = false;
+            self.each_step(&mut |step| {
+                if calculates_output(step.fields, &id) {
+                    step.fields.insert("sub_task_input".to_owned(), json!({ "expression": query }));
+                    let message = format!("the expression that {id} searches for: {query}");
+                    step.note(".sub_task_input.expression", message);
+                    is_calculated = true;
+                }
+            });
+            if is_calculated && !self.stages.iter().flatten().any(|step| refers_to(step, &id)) {
+                self.leave_out(&id);
+            }
+        }
+    }
+
+    fn leave_out(&mut self, id: &str) {
+        for stage in &mut self.stages {
+            stage.retain(|step| text_of(step, "stepId") != id);
+        }
+        self.stages.retain(|stage| !stage.is_empty());
+        self.note(String::new(), format!("left out, nothing needs the step: {id}"));
+    }
+}
+
+/// Whether a text is numbers with operators between them. A hyphen without spaces may join what
+/// is no number: years, or the parts of a name.
+fn is_expression(text: &str) -> bool {
+    let is_known = |sign: char| sign.is_ascii_digit() || " .()+-*/^".contains(sign);
+    let signs: Vec<char> = text.chars().filter(|sign| *sign != ' ').collect();
+    let is_operator = |sign: char| "+*/^".contains(sign) || (sign == '-' && text.contains(" - "));
+    let is_operation = |signs: &[char]| {
+        matches!(signs, [before, sign, after] if (before.is_ascii_digit() || *before == ')')
+            && is_operator(*sign)
+            && (after.is_ascii_digit() || *after == '('))
+    };
+    text.chars().all(is_known) && signs.windows(3).any(is_operation)
+}
+
+/// Whether a step calculates with the output of another one and nothing else.
+fn calculates_output(step: &DraftStep, id: &str) -> bool {
+    let expression = step.get("sub_task_input").and_then(|input| input.get("expression"));
+    let expression = expression.and_then(serde_json::Value::as_str).unwrap_or_default().trim();
+    let is_one = expression.starts_with(OPEN) && expression.find('}') == Some(expression.len() - 1);
+    is_one && text_of(step, "tool_name") == CALCULATOR && refers_to(step, id)
+}
+
+fn refers_to(step: &DraftStep, id: &str) -> bool {
+    let input = step.get("sub_task_input").and_then(serde_json::Value::as_object);
+    let read = input.map(|input| references(input, &|step| step == id)).unwrap_or_default();
+    read.into_iter().filter_map(|(_, read)| read.ok()).any(|reference| reference.step == id)
+}
