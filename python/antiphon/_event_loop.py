@@ -100,7 +100,7 @@ def running() -> asyncio.AbstractEventLoop:
 def level_here() -> int | None:
     """The index of the loop for code of this thread; ``None`` if that is not known."""
     level: int | None = getattr(_here, "level", None)
-    if level is not None:
+    if level is not None or not _loops:
         return level
     own = next((index for index, one in enumerate(_loops) if one.is_here), None)
     return None if own is None else _free_from(own + 1)
@@ -114,6 +114,8 @@ def level_of_caller() -> int:
     level = level_here()
     if level is not None:
         return level
+    if not _loops:
+        return 0
     try:
         current_context()
     except RuntimeError:
@@ -143,22 +145,25 @@ class LoopScope:
         _here.level = self._before
 
 
-class BlockingScope(LoopScope):
-    """Around a sync call of antiphon that may wait for async code."""
+class BlockingScope:
+    """Around a sync call of antiphon that may wait for async code; every one pays for it."""
 
-    __slots__ = ("_blocked",)
+    __slots__ = ("_before", "_blocked", "_level")
 
     def __init__(self, level: int | None) -> None:
-        super().__init__(level)
-        self._blocked = next((one for one in _loops if one.is_here), None)
+        self._level = level
+        self._blocked: _LoopThread | None = None
+        if _loops:
+            self._blocked = next((one for one in _loops if one.is_here), None)
 
     def __enter__(self) -> None:
-        super().__enter__()
+        self._before = getattr(_here, "level", None)
+        _here.level = self._level
         if self._blocked is not None:
             self._blocked.blocked_by += 1
 
-    def __exit__(self, *_: object) -> None:
-        super().__exit__()
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        _here.level = self._before
         if self._blocked is not None:
             self._blocked.blocked_by -= 1
 
