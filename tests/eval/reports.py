@@ -26,6 +26,7 @@ _REFERENCES = "\n\n## References\n"
 _UNREAD = " (not read, a snippet of it)"
 _NOTE = "not confirmed by the sources"
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)|\n+")
+_NUMBERING = re.compile(r"^\s*\d+[.)]\s+", re.MULTILINE)
 _CLAUSE = re.compile(r"[,;|]\s|\band\b")
 _KEY = re.compile(r" ?\[[^\]]*\]")
 
@@ -64,7 +65,7 @@ def ask_research(
 
 def confirmed(report: str) -> list[str]:
     """The sentences that a report vouches for, with their citations."""
-    body = report.split(_REFERENCES, maxsplit=1)[0]
+    body = _NUMBERING.sub("", report.split(_REFERENCES, maxsplit=1)[0])
     lines = (line.strip() for line in _SENTENCE.split(body))
     return [line for line in lines if line and not line.startswith("#") and _NOTE not in line]
 

@@ -113,6 +113,8 @@ def test_a_report_vouches_for_what_it_does_not_mark() -> None:
         "It burns 340 litres [A].",
         "- Old.",
     ]
+    numbered = "1. **Oil**: It burns 340 litres [A].\n2. It is old."
+    assert confirmed(numbered) == ["**Oil**: It burns 340 litres [A].", "It is old."]
 
 
 def rows_of(name: str, questions: list[Question], folder: Path) -> list[Row]:
