@@ -184,6 +184,14 @@ pub(crate) fn is_factual(sentence: &str) -> bool {
     ];
     let lower = sentence.to_lowercase();
     let has_words = sentence.split_whitespace().count() >= 5;
-    let asks = sentence.trim_end().ends_with(['?', '？', ':']);
-    has_words && !asks && !OPENERS.iter().any(|opener| lower.starts_with(opener))
+    let announces = sentence.trim_end().ends_with(':');
+    has_words
+        && !announces
+        && !asks(sentence)
+        && !OPENERS.iter().any(|opener| lower.starts_with(opener))
+}
+
+/// Whether a sentence is a question.
+pub(crate) fn asks(sentence: &str) -> bool {
+    sentence.trim_end().ends_with(['?', '？'])
 }

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::CitationRun;
 use crate::block::{BlockKind, blocks};
-use crate::claim::{bare, statements};
+use crate::claim::{Claim, asks, bare, statements};
 use crate::compose::{ComposedText, compose};
 use crate::evidence::Evidence;
 use crate::hedge::is_noted;
@@ -197,12 +197,20 @@ impl CitationRun {
         self.take_over(composed, keys);
     }
 
-    /// Whether the report states anything that its sources may confirm.
+    /// Whether the report states anything that its sources may confirm: a question does not, nor
+    /// does what is left of a verified report that cites nothing any more.
     pub fn states_something(&self) -> bool {
         let text = self.text();
-        let is_open = |sentence: &str| !is_noted(sentence);
-        let has_code = blocks(text).iter().any(|block| block.kind == BlockKind::Code);
-        has_code || statements(text).into_iter().filter_map(|it| it.of(text)).any(is_open)
+        if blocks(text).iter().any(|block| block.kind == BlockKind::Code) {
+            return true;
+        }
+        let cited = |claim: &Claim| claim.is_delivered() && !claim.keys.is_empty();
+        let claims = &self.report.claims;
+        let has_lost_all =
+            claims.iter().any(|claim| claim.verdict.is_some()) && !claims.iter().any(cited);
+        let is_open = |sentence: &str| !is_noted(sentence) && !asks(&bare(sentence, &|_| true));
+        let said = statements(text);
+        !has_lost_all && said.into_iter().filter_map(|it| it.of(text)).any(is_open)
     }
 }
 

@@ -5,7 +5,7 @@ use antiphon_citation::{
 };
 use serde_json::json;
 
-use crate::scene::{Scene, ScriptedRun, page};
+use crate::scene::{Scene, ScriptedRun, TEA, page};
 
 const ACT: &str = "# The harbour act of Hamn\n\nThe master of the harbour keeps its log.\n\n\
     ## Speed\n\nA ship may go at 4 knots at most in the harbour of Hamn.\n\n\
@@ -59,6 +59,29 @@ fn without_a_passage_that_bears_on_the_question_nothing_is_listed() {
     let run = scene.run();
     assert_eq!((run.result.report.as_str(), run.result.is_degraded), ("", true));
     assert!(!run.pipeline.states_something());
+}
+
+#[test]
+fn a_report_that_only_asks_or_has_lost_all_its_citations_states_nothing() {
+    let written = |text: &str, verdict: &'static str| {
+        let scene = Scene::new(&[TEA]).writes(text).verifies(move |_| json!(verdict));
+        let run = scene.run();
+        run.assert_clean();
+        (run.pipeline.states_something(), run.result.report)
+    };
+    for (text, verdict, states) in [
+        ("How long does green tea steep? {steeps}", "supported", false),
+        ("How long does green tea steep? It steeps for two minutes {steeps}.", "supported", true),
+        (
+            "Green tea steeps in cold milk {steeps}. The guild says all of this.",
+            "unsupported",
+            false,
+        ),
+        ("Green tea steeps for two minutes {steeps}.", "supported", true),
+    ] {
+        let (found, report) = written(text, verdict);
+        assert_eq!(found, states, "{text}: {report}");
+    }
 }
 
 #[test]

@@ -142,8 +142,6 @@ async fn a_claim_that_takes_too_long_to_be_taken_apart_is_one_fact() {
         .ask(verified())
         .await;
     assert_eq!(run.notes("atomic_facts")[0]["facts"], json!([claim]));
-    assert_eq!(run.result.outcome, Outcome::Answered, "{:?}", run.result.output.errors);
-    assert_eq!(run.result.output.claims.len(), 1);
     assert!(run.result.error.is_none());
     assert!((run.seconds() - 10.0).abs() < 0.1, "{}", run.seconds());
 }
@@ -207,12 +205,11 @@ async fn a_search_for_a_fact_has_less_time_than_one_of_a_step() {
         let delay = Duration::from_secs(delay);
         let library = Library { search_delay: delay, ..Library::tea() };
         let run = weak_claim(light(library)).ask(verified()).await;
-        assert_eq!(run.result.outcome, Outcome::Answered, "{:?}", run.result.output.errors);
+        assert_eq!(run.result.outcome, Outcome::NoAnswer, "its one claim is not confirmed");
         let stages = run.notes("stage_failed");
         let failed = stages.iter().any(|it| it["stage"] == "search");
         assert_eq!(failed, has_failed, "{stages:?}");
-        let summary = run.result.output.verification_summary.as_ref().unwrap();
-        assert_eq!(summary.external_searches, 1);
+        assert_eq!(run.notes("verification_summary")[0]["external_searches"], 1);
     }
 }
 
@@ -226,7 +223,6 @@ async fn a_fact_is_searched_with_the_next_tool_only_if_the_one_before_finds_noth
         let second = Arc::new(Library::tea());
         scene.second = Some(Arc::clone(&second));
         let run = scene.ask(verified()).await;
-        assert_eq!(run.result.outcome, Outcome::Answered, "{:?}", run.result.output.errors);
         assert_eq!([asked(&run.library), asked(&second)], calls);
     }
 }
