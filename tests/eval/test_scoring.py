@@ -35,6 +35,7 @@ RIGHT: list[tuple[dict[str, Any], str]] = [
     ({"text": ["no"], "refuse": ["yes"]}, "No, it was not."),
     ({"abstain": True}, "I do not know what you had for breakfast."),
     ({"abstain": True}, "The table has no data on profit; it cannot be determined."),
+    ({"abstain": True}, "Her name is not found in the sources, nor is it stated there."),
     ({"abstain": True}, "Das ist nicht bekannt."),
 ]
 WRONG: list[tuple[dict[str, Any], str]] = [
