@@ -17,6 +17,7 @@ use crate::model_order::{InstructionFilter, plain};
 use crate::relevance::TopicWords;
 use crate::removal::without_repetitions;
 use crate::source::SourceKeys;
+use crate::verdict::Verdict;
 use crate::word::{content_words, words};
 
 /// What a list of passages begins with.
@@ -198,16 +199,19 @@ impl CitationRun {
     }
 
     /// Whether the report states anything that its sources may confirm: a question does not, nor
-    /// does what is left of a verified report that cites nothing any more.
+    /// does what is left of a verified report of which nothing is cited or supported any more.
     pub fn states_something(&self) -> bool {
         let text = self.text();
         if blocks(text).iter().any(|block| block.kind == BlockKind::Code) {
             return true;
         }
-        let cited = |claim: &Claim| claim.is_delivered() && !claim.keys.is_empty();
         let claims = &self.report.claims;
+        let is_confirmed = |claim: &Claim| {
+            claim.is_delivered()
+                && (!claim.keys.is_empty() || claim.verdict == Some(Verdict::Supported))
+        };
         let has_lost_all =
-            claims.iter().any(|claim| claim.verdict.is_some()) && !claims.iter().any(cited);
+            claims.iter().any(|it| it.verdict.is_some()) && !claims.iter().any(is_confirmed);
         let is_open = |sentence: &str| !is_noted(sentence) && !asks(&bare(sentence, &|_| true));
         let said = statements(text);
         !has_lost_all && said.into_iter().filter_map(|it| it.of(text)).any(is_open)
