@@ -9,7 +9,7 @@ from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from antiphon._event_loop import BlockingScope, LoopScope, level_of_caller
+from antiphon._event_loop import LoopScope, blocking_call, level_of_caller
 from antiphon._pause import asks
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def call_in_threads(
     try:
         for thread in threads:
             thread.start()
-        with BlockingScope(level_of_caller()):
+        with blocking_call(level_of_caller()):
             for _ in futures:
                 done(_next(ended).result())
     except BaseException as error:

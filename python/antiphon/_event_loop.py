@@ -130,31 +130,18 @@ def _free_from(start: int) -> int:
 
 
 class LoopScope:
-    """Around code on a thread of the engine or of a pool, of a run with the loop of that index."""
+    """Around code of a run, on whatever thread: async code within it uses the loop of that index.
 
-    __slots__ = ("_before", "_level")
-
-    def __init__(self, level: int | None) -> None:
-        self._level = level
-
-    def __enter__(self) -> None:
-        self._before = getattr(_here, "level", None)
-        _here.level = self._level
-
-    def __exit__(self, *_: object) -> None:
-        _here.level = self._before
-
-
-class BlockingScope:
-    """Around a sync call of antiphon that may wait for async code; every one pays for it."""
+    Args:
+        level: the index; ``None`` if it is not known.
+        blocked: the loop whose thread can run nothing else meanwhile.
+    """
 
     __slots__ = ("_before", "_blocked", "_level")
 
-    def __init__(self, level: int | None) -> None:
+    def __init__(self, level: int | None, blocked: _LoopThread | None = None) -> None:
         self._level = level
-        self._blocked: _LoopThread | None = None
-        if _loops:
-            self._blocked = next((one for one in _loops if one.is_here), None)
+        self._blocked = blocked
 
     def __enter__(self) -> None:
         self._before = getattr(_here, "level", None)
@@ -162,10 +149,16 @@ class BlockingScope:
         if self._blocked is not None:
             self._blocked.blocked_by += 1
 
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
+    def __exit__(self, *_: object) -> None:
         _here.level = self._before
         if self._blocked is not None:
             self._blocked.blocked_by -= 1
+
+
+def blocking_call(level: int | None) -> LoopScope:
+    """The scope of a sync call of antiphon, which may wait for async code on the loop `level`."""
+    blocked = next((one for one in _loops if one.is_here), None) if _loops else None
+    return LoopScope(level, blocked)
 
 
 def run_until_complete(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, _T]) -> _T:
@@ -230,7 +223,7 @@ def run_blocking(
     """
     future = submit(awaitable, loop)
     try:
-        with BlockingScope(level_here()):
+        with blocking_call(level_here()):
             return result_of(future, timeout)
     except TimeoutError:
         # The awaitable itself may raise the same.

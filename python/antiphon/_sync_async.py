@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
-from antiphon._event_loop import BlockingScope, is_async, level_of_caller, run_blocking
+from antiphon._event_loop import blocking_call, is_async, level_of_caller, run_blocking
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -34,7 +34,7 @@ Routine: TypeAlias = Generator[Operation, Any, _T]
 
 def run_sync(routine: Routine[_T]) -> _T:
     """Runs a routine on this thread."""
-    with BlockingScope(level_of_caller()):
+    with blocking_call(level_of_caller()):
         return _driven(routine)
 
 

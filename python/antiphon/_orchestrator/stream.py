@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from antiphon._event_loop import BlockingScope, level_of_caller
+from antiphon._event_loop import blocking_call, level_of_caller
 from antiphon._pause import relay_questions
 from antiphon._sync_async import run_async, run_sync
 from antiphon._type_params import Generic, OutputT, StateT
@@ -102,7 +102,7 @@ class Stream(RunStream[OutputT, StateT], Generic[OutputT, StateT]):
     def _next(self) -> Event:
         while True:
             try:
-                with BlockingScope(level_of_caller()):
+                with blocking_call(level_of_caller()):
                     event: Event = next(self._run)
             except StopIteration:
                 if not relay_questions(self._run):
@@ -115,7 +115,7 @@ class Stream(RunStream[OutputT, StateT], Generic[OutputT, StateT]):
         """Cancels the run if it has not ended."""
         if self._run.outcome == "running":
             self._run.cancel("the stream was closed")
-            with BlockingScope(level_of_caller()):
+            with blocking_call(level_of_caller()):
                 self._run.drain()
             run_sync(self._lifespans.leave())
             self._over(None)

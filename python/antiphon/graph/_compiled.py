@@ -103,7 +103,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
                 those of `StateGraph.compile`.
             interrupt_after: stops after these nodes have run. Default: as `interrupt_before`.
             version: ``v2`` for a `GraphOutput`; see `Version`.
-            **unknown: none. One of LangGraph's is refused by what takes its place here.
+            **unknown: refused. For an option of LangGraph, the error names what to use instead.
 
         Returns:
             The final state, or None if nothing was written. If a node asked a question, a

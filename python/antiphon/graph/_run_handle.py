@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from antiphon._event_loop import BlockingScope, level_of_caller, on_own_loop
+from antiphon._event_loop import blocking_call, level_of_caller, on_own_loop
 from antiphon._graph_errors import AnswerError, GraphRecursionError, as_graph_error
 from antiphon._pause import relay_questions
 from antiphon.errors import AntiphonError, BudgetError, RunCancelled
@@ -73,7 +73,7 @@ class RunHandle:
         """Drives it to its end or a pause."""
         self._begin()
         try:
-            with BlockingScope(level_of_caller()):
+            with blocking_call(level_of_caller()):
                 self._run.drain()
                 while self.asks_above():
                     self._run.drain()
@@ -101,7 +101,7 @@ class RunHandle:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._is_left():
-            with BlockingScope(level_of_caller()):
+            with blocking_call(level_of_caller()):
                 self._run.drain()
         self._settle(error)
 
@@ -113,7 +113,7 @@ class RunHandle:
             return
         # This thread may be that of a loop, where async code of the run cannot run while it waits.
         while True:
-            with BlockingScope(level):
+            with blocking_call(level):
                 chunk = next(self._run, _END)
             if chunk is _END:
                 return

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from antiphon._antiphon import CancellationToken
-from antiphon._event_loop import BlockingScope, LoopScope, level_of_caller
+from antiphon._event_loop import LoopScope, blocking_call, level_of_caller
 from antiphon.errors import StateError
 from antiphon.event import Event
 
@@ -84,7 +84,7 @@ class SystemStream(_StreamedQuestion[_R], Generic[_R]):
         if self._over:
             raise StopIteration
         try:
-            with BlockingScope(level_of_caller()):
+            with blocking_call(level_of_caller()):
                 item = self._inbox.get()
         except BaseException:  # Ctrl-C
             self.close()
