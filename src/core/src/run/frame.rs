@@ -54,7 +54,7 @@ pub(super) struct Frame<V> {
     pub(super) planned: bool,
     /// Whether they are merged, and only the next superstep is to be planned.
     pub(super) merged: bool,
-    /// The task that ended last. It has no commit of its own: that of the superstep follows.
+    /// The task that ended last, if only the commit of the whole superstep will store it.
     pub(super) unstored: Option<u32>,
     /// Merged writes since the last commit, if the run commits.
     pub(super) merges: SmallVec<[MergedWrites<V>; 1]>,

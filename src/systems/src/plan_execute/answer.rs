@@ -339,9 +339,9 @@ fn digest_text(state: &State, is_done: bool) -> String {
     if !known.is_empty() {
         let _ = writeln!(text, "What was done:");
     }
-    let used = used(&known);
+    let worked_with = worked_with(&known);
     for entry in known {
-        if used.contains(entry.step_id.as_str()) {
+        if worked_with.contains(entry.step_id.as_str()) {
             let _ = writeln!(text, "- {}", entry.narrative_step);
         } else {
             let result = preview(entry.processed(), SHOWN);
@@ -354,8 +354,8 @@ fn digest_text(state: &State, is_done: bool) -> String {
     text.trim_end().to_owned()
 }
 
-/// The steps whose outputs other steps have worked with: what these have made of them says more.
-fn used<'e>(known: &[&'e ContextEntry]) -> BTreeSet<&'e str> {
+/// The steps whose outputs other steps have worked with: what came of them says more.
+fn worked_with<'e>(known: &[&'e ContextEntry]) -> BTreeSet<&'e str> {
     let is_known = |id: &str| known.iter().any(|entry| entry.step_id == id);
     let read = known.iter().flat_map(|entry| references(&entry.sub_task_input, &is_known));
     read.filter_map(|(_, read)| read.ok()).map(|reference| reference.step).collect()

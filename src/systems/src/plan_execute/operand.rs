@@ -1,30 +1,59 @@
 //! Numbers for the calculator. Whatever returns a number may write it for a reader: `1,260` or
 //! `340 litres`.
 
+use std::collections::BTreeSet;
+
 use antiphon_figures::{QuantityBound, QuantityKind, StatedQuantity, quantities};
 use serde_json::{Value as Json, json};
 
-/// How many characters a text has at most that stands for its number.
-const CHARS: usize = 60;
+use crate::json_texts::TextPart;
 
-/// A value as a calculator reads it: for a short text that states one number, and is none itself,
-/// that number.
-pub(super) fn operand(value: Json) -> Json {
-    let number = value.as_str().and_then(stated_number);
-    number.map_or(value, |number| json!(number.to_string()))
+/// The most words after a number with a unit: `tonnes of salt a year`.
+const UNIT_WORDS: usize = 5;
+/// The same after a number without one: `pupils`.
+const COUNTED_WORDS: usize = 1;
+
+/// An expression with the numbers in place of the texts that state them. All stay if they have
+/// several units: nothing converts them, and the result would be wrong without a word.
+pub(super) fn with_operands(parts: Vec<TextPart<'_, Json>>) -> Vec<TextPart<'_, Json>> {
+    let read = |part: &TextPart<'_, Json>| match part {
+        TextPart::Text(_) => None,
+        TextPart::Value(value) => value.as_str().and_then(stated_number),
+    };
+    let numbers: Vec<Option<StatedQuantity>> = parts.iter().map(read).collect();
+    let units: BTreeSet<&str> = numbers.iter().flatten().filter_map(unit).collect();
+    if units.len() > 1 {
+        return parts;
+    }
+    let stated = |(part, number): (_, Option<StatedQuantity>)| {
+        number.map_or(part, |number| TextPart::Value(json!(number.value().to_string())))
+    };
+    parts.into_iter().zip(numbers).map(stated).collect()
 }
 
-fn stated_number(text: &str) -> Option<f64> {
+/// The number that a text is, with what it counts or its unit; none for a plain number, which a
+/// calculator reads itself.
+fn stated_number(text: &str) -> Option<StatedQuantity> {
     let text = text.trim();
-    if text.chars().count() > CHARS || text.parse::<f64>().is_ok() {
+    if text.parse::<f64>().is_ok() {
         return None;
     }
     let [only] = <[StatedQuantity; 1]>::try_from(quantities(text)).ok()?;
-    let others = text.replacen(&only.text, "", 1);
-    let is_plain = !others.contains(|sign: char| sign.is_ascii_digit() || "+*/^=()".contains(sign));
-    let is_number =
-        matches!(only.kind, QuantityKind::Count | QuantityKind::Money | QuantityKind::Measure);
+    let (before, after) = text.split_once(&only.text)?;
+    let words = match only.kind {
+        QuantityKind::Count => COUNTED_WORDS,
+        QuantityKind::Money | QuantityKind::Measure => UNIT_WORDS,
+        _ => return None,
+    };
+    let is_bare = matches!(before.trim(), "" | "$" | "€" | "£" | "¥")
+        && after.chars().all(|sign| sign.is_alphabetic() || " .".contains(sign))
+        && after.split_whitespace().count() <= words;
     let is_exact =
         only.bound == QuantityBound::Exact && only.upper().is_none() && only.change.is_none();
-    (is_plain && is_number && is_exact).then(|| only.value())
+    (is_bare && is_exact).then_some(only)
+}
+
+fn unit(number: &StatedQuantity) -> Option<&'static str> {
+    let is_counted = number.kind == QuantityKind::Count;
+    number.units.first().copied().filter(|_| !is_counted)
 }

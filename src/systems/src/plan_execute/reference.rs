@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Map, Value as Json};
 
-use super::operand::operand;
+use super::operand::with_operands;
 use super::step_output::{StepError, StepErrorKind, StepOutput, StepStatus};
 use crate::json_texts::{InsertionLimit, TextPart, joined, replace_fields, visit};
 
@@ -152,7 +152,12 @@ impl<'f, 'o> OutputResolver<'f, 'o> {
 
     /// The same for a calculation, with the numbers that values state.
     pub(super) fn fill_numbers(&self, text: &str) -> Result<Json, StepError> {
-        joined(&self.parts(text), &|read| self.value(read).map(operand))
+        let filled = |part| match part {
+            TextPart::Text(words) => Ok(TextPart::Text(words)),
+            TextPart::Value(read) => self.value(&read).map(TextPart::Value),
+        };
+        let parts = self.parts(text).into_iter().map(filled).collect::<Result<Vec<_>, _>>()?;
+        joined(&with_operands(parts), &|value| Ok(value.clone()))
     }
 }
 

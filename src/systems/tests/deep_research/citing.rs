@@ -142,6 +142,7 @@ async fn a_claim_that_takes_too_long_to_be_taken_apart_is_one_fact() {
         .ask(verified())
         .await;
     assert_eq!(run.notes("atomic_facts")[0]["facts"], json!([claim]));
+    assert_eq!(run.result.outcome, Outcome::NoAnswer, "that fact is not confirmed");
     assert!(run.result.error.is_none());
     assert!((run.seconds() - 10.0).abs() < 0.1, "{}", run.seconds());
 }
@@ -223,6 +224,7 @@ async fn a_fact_is_searched_with_the_next_tool_only_if_the_one_before_finds_noth
         let second = Arc::new(Library::tea());
         scene.second = Some(Arc::clone(&second));
         let run = scene.ask(verified()).await;
+        assert_eq!(run.result.outcome, Outcome::NoAnswer, "{:?}", run.result.output.errors);
         assert_eq!([asked(&run.library), asked(&second)], calls);
     }
 }

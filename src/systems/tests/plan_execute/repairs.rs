@@ -154,6 +154,11 @@ fn an_input_is_made_to_fit_its_tool() {
             json!({"operation": "create_file", "params": {"filename": "tea.txt", "content": "Tea"}}),
         ),
         (
+            "FileSystemTool",
+            json!({"operation": "create_pdf_from_text", "params": {"filename": "tea.docx", "content": "Tea"}}),
+            json!({"operation": "create_pdf_from_text", "params": {"filename": "tea.docx", "content": "Tea"}}),
+        ),
+        (
             "create_pdf_from_text",
             json!({"filename": "tea.pdf", "content": "Tea"}),
             json!({"operation": "create_pdf_from_text", "params": {"filename": "tea.pdf", "content": "Tea"}}),
@@ -342,14 +347,14 @@ fn a_calculation_that_is_searched_for_is_made() {
         repairs,
         [
             "[1][0].sub_task_input.expression: the expression that s1 searches for: 19 * 23",
-            ": left out, nothing needs the step: s1",
+            "[0][0]: left out, nothing needs the step: s1",
         ]
     );
 
     let read_too = json!([[search("(2 + 3)^2")], [calculate(found)], [write("w", found)]]);
     let calculated = json!([[search("(2 + 3)^2")], [calculate("(2 + 3)^2")], [write("w", found)]]);
     assert_eq!(meant(&read_too).0, calculated, "who needs the search gets it");
-    for query in ["tea", "1903", "-5", "12-", "1903-1910", "two * three"] {
+    for query in ["tea", "1903", "-5", "12-", "1903-1910", "12/05/1903", "two * three"] {
         let plan = json!([[search(query)], [calculate(found)]]);
         assert_eq!(meant(&plan), (plan, Vec::new()), "{query} is no expression");
     }

@@ -47,8 +47,8 @@ impl Stepper<'_> {
             })?;
             self.state.expired = Some(raised.clone_ref(py));
         } else {
-            // If the deadline was over in the same instant, only the caller's request remains: a
-            // time-out of his counts those that are not its own.
+            // The deadline may have cancelled the task in the same instant. `asyncio.timeout` raises
+            // `TimeoutError` only if no request but its own is left.
             deadline.map_or(Ok(()), |deadline| deadline.uncancel(py))?;
             self.state.leaving = true;
         }

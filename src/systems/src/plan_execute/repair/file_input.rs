@@ -16,6 +16,8 @@ type ParameterNames = (&'static str, &'static [&'static str]);
 const NAME: ParameterNames =
     ("filename", &["filepath", "path", "file_path", "file", "file_name", "fileName", "name"]);
 const CONTENT: ParameterNames = ("content", &["text", "body", "data", "contents"]);
+/// Endings of files that no PDF file has.
+const TEXT_ENDINGS: [&str; 6] = ["txt", "md", "csv", "json", "html", "log"];
 const PARAMETERS: [ParameterNames; 3] = [NAME, CONTENT, ("url", &["link", "address"])];
 
 impl StepDraft<'_> {
@@ -33,10 +35,10 @@ impl StepDraft<'_> {
         let given = input.get("operation").and_then(Json::as_str).unwrap_or_default().to_owned();
         let is_pdf = input.get("params").is_some_and(names_pdf) && known.contains(&PDF);
         let is_new = operation(name, &given).is_none_or(|it| it.name == CREATE);
-        let is_other = input.get("params").is_some_and(names_other_file) && known.contains(&CREATE);
+        let is_text = input.get("params").is_some_and(names_text_file) && known.contains(&CREATE);
         let meant = match operation_meant(&given, &known) {
             _ if is_pdf && is_new => Some(PDF),
-            Some(PDF) if is_other => Some(CREATE),
+            Some(PDF) if is_text => Some(CREATE),
             meant => meant,
         };
         let Some(meant) = meant else { return };
@@ -101,10 +103,10 @@ fn parameter(params: &Json, (name, others): ParameterNames) -> Option<String> {
     all.find_map(|name| params.get(name)?.as_str().map(str::to_lowercase))
 }
 
-/// Whether parameters name a file with an ending that is not that of a PDF file.
-fn names_other_file(params: &Json) -> bool {
-    let is_other = |name: String| Path::new(&name).extension().is_some_and(|it| it != "pdf");
-    parameter(params, NAME).is_some_and(is_other)
+/// Whether parameters name a file of text.
+fn names_text_file(params: &Json) -> bool {
+    let ending = |name: String| Path::new(&name).extension()?.to_str().map(str::to_owned);
+    parameter(params, NAME).and_then(ending).is_some_and(|it| TEXT_ENDINGS.contains(&it.as_str()))
 }
 
 /// The operation of these that a name means: itself, its native tool, or the only one there is.

@@ -1,11 +1,12 @@
 //! Calculations that are searched for. A small planner that has learnt to look things up looks up
 //! an expression too, and has what was found calculated.
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
+use super::stages::sources;
 use super::{DraftStep, PlanDraft, text_of};
 use crate::plan_execute::capability::{CALCULATOR, RESEARCH};
-use crate::plan_execute::reference::{OPEN, references};
+use crate::plan_execute::reference::OPEN;
 
 impl PlanDraft<'_> {
     /// Has the expression itself calculated, and not searched for unless others need the search.
@@ -21,6 +22,7 @@ impl PlanDraft<'_> {
                 is_expression(query).then(|| (id, query.to_owned()))
             })
             .collect();
+        let mut has_left_out = false;
         for (id, query) in searched {
             let mut is_calculated = false;
             self.each_step(&mut |step| {
@@ -33,25 +35,35 @@ impl PlanDraft<'_> {
             });
             if is_calculated && !self.stages.iter().flatten().any(|step| refers_to(step, &id)) {
                 self.leave_out(&id);
+                has_left_out = true;
             }
+        }
+        if has_left_out {
+            self.stages.retain(|stage| !stage.is_empty());
         }
     }
 
+    /// Stages that this empties stay, so that what is noted names their places.
     fn leave_out(&mut self, id: &str) {
-        for stage in &mut self.stages {
-            stage.retain(|step| text_of(step, "stepId") != id);
+        let is_it = |step: &DraftStep| text_of(step, "stepId") == id;
+        let steps = |stage: &Vec<DraftStep>| stage.iter().position(is_it);
+        let mut places = self.stages.iter().map(steps).enumerate();
+        let place = places.find_map(|(stage, step)| Some((stage, step?)));
+        let Some((stage, step)) = place else { return };
+        if let Some(steps) = self.stages.get_mut(stage) {
+            steps.remove(step);
         }
-        self.stages.retain(|stage| !stage.is_empty());
-        self.note(String::new(), format!("left out, nothing needs the step: {id}"));
+        self.note(format!("[{stage}][{step}]"), format!("left out, nothing needs the step: {id}"));
     }
 }
 
-/// Whether a text is numbers with operators between them. A hyphen without spaces may join what
-/// is no number: years, or the parts of a name.
+/// Whether a text is numbers with operators between them. A hyphen or slash without spaces may join
+/// what is none: years, or the parts of a date.
 fn is_expression(text: &str) -> bool {
     let is_known = |sign: char| sign.is_ascii_digit() || " .()+-*/^".contains(sign);
     let signs: Vec<char> = text.chars().filter(|sign| *sign != ' ').collect();
-    let is_operator = |sign: char| "+*/^".contains(sign) || (sign == '-' && text.contains(" - "));
+    let is_spaced = |sign: char| text.contains(&format!(" {sign} "));
+    let is_operator = |sign: char| "+*^".contains(sign) || ("-/".contains(sign) && is_spaced(sign));
     let is_operation = |signs: &[char]| {
         matches!(signs, [before, sign, after] if (before.is_ascii_digit() || *before == ')')
             && is_operator(*sign)
@@ -63,13 +75,11 @@ fn is_expression(text: &str) -> bool {
 /// Whether a step calculates with the output of another one and nothing else.
 fn calculates_output(step: &DraftStep, id: &str) -> bool {
     let expression = step.get("sub_task_input").and_then(|input| input.get("expression"));
-    let expression = expression.and_then(serde_json::Value::as_str).unwrap_or_default().trim();
+    let expression = expression.and_then(Json::as_str).unwrap_or_default().trim();
     let is_one = expression.starts_with(OPEN) && expression.find('}') == Some(expression.len() - 1);
     is_one && text_of(step, "tool_name") == CALCULATOR && refers_to(step, id)
 }
 
 fn refers_to(step: &DraftStep, id: &str) -> bool {
-    let input = step.get("sub_task_input").and_then(serde_json::Value::as_object);
-    let read = input.map(|input| references(input, &|step| step == id)).unwrap_or_default();
-    read.into_iter().filter_map(|(_, read)| read.ok()).any(|reference| reference.step == id)
+    sources(step, &|step| step == id).contains(id)
 }

@@ -76,7 +76,7 @@ impl PlanDraft<'_> {
 }
 
 /// The steps that the input of one refers to.
-fn sources(step: &DraftStep, is_step: &dyn Fn(&str) -> bool) -> BTreeSet<String> {
+pub(super) fn sources(step: &DraftStep, is_step: &dyn Fn(&str) -> bool) -> BTreeSet<String> {
     let Some(input) = step.get("sub_task_input").and_then(Json::as_object) else {
         return BTreeSet::new();
     };
