@@ -31,7 +31,7 @@ def test_there_are_enough_questions_of_each_kind_and_a_quarter_is_held_out() -> 
     }  # fmt: skip
     assert min(kinds.values()) >= 8
     held = [question for question in asks + tables if question.held_out]
-    assert 0.2 <= len(held) / len(asks + tables) <= 0.4
+    assert 0.22 <= len(held) / len(asks + tables) <= 0.3
     assert {question.kind for question in held} >= set(kinds)
     assert all(question.table in TABLES for question in tables)
 

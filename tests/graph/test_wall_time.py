@@ -142,7 +142,7 @@ def test_a_cancellation_by_the_caller_stays_one() -> None:
 
 def test_a_timeout_of_the_caller_in_the_same_instant_stays_one() -> None:
     async def waits(_: Log) -> Log:
-        # Both are over when the loop goes on.
+        # The loop next runs after both the wall time and the caller's time-out.
         asyncio.get_running_loop().call_soon(take_time, 2 * LIMIT)
         await forever()
         return {}

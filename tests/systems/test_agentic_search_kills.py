@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from systems.lost_process import run_victim
+from systems.lost_process import BY_CLOCK, run_victim
 
 VICTIM = Path(__file__).with_name("lost_search.py")
 
 
 def run(folder: Path, dies_at: int, *more: object) -> tuple[int, dict[str, Any] | None]:
-    return run_victim(VICTIM, folder, "runs.db", "journal", dies_at, *more)
+    return run_victim(VICTIM, folder, "runs.db", "journal", dies_at, *more, signals=BY_CLOCK)
 
 
 @pytest.mark.slow
