@@ -94,7 +94,8 @@ impl CitationRun {
     /// Puts the list of passages in the place of a report that answers nothing. What became of its
     /// claims stays on record.
     fn list_passages(&mut self, missing: MissingReport) {
-        let gone = std::mem::take(&mut self.report.claims);
+        let mut gone = std::mem::take(&mut self.report.claims);
+        gone.iter_mut().for_each(|claim| claim.span = None);
         self.report.fields.clear();
         self.value = None;
         self.write_from_evidence(missing);

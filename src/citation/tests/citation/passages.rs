@@ -118,6 +118,11 @@ fn a_report_beside_the_question_that_cites_nothing_becomes_the_list() {
     assert_list(&run);
     assert_eq!(run.pipeline.missing_report(), Some(MissingReport::BesideTheQuestion));
 
+    let lost = "Doctor Moe is 99 years old, says all who work there {1899}.";
+    let run = scene().writes(lost).verifies(|_| json!("unsupported")).run();
+    assert_list(&run);
+    assert!(!run.claim("99 years").is_delivered(), "the list has taken its place");
+
     for report in [
         "## Speed\n\nIn the harbour it is 4.",
         "In its harbour they are slow.",
