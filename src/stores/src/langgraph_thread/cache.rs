@@ -9,7 +9,7 @@ use antiphon_core::Fault;
 use antiphon_runtime::Clock;
 
 use super::cached_thread::{CachedThread, PendingWrite};
-use super::{CacheClient, LangGraphThread, Mutation, WriteTurn};
+use super::{CacheClient, KnownEntries, LangGraphThread, Mutation, WriteTurn};
 use crate::sealed_store::SealedStore;
 
 /// The threads of one store that are in use.
@@ -112,24 +112,49 @@ impl<C: CacheClient> ThreadCache<C> {
         }
     }
 
-    /// A thread with all entries that others have written so far.
-    pub(super) async fn fresh(&self, name: &str) -> Result<SharedThread<C::Value>, C::Error> {
-        let sealed_store = self.client.sealed_store()?;
-        self.caught_up(&sealed_store, name).await.map_err(|fault| self.client.error(fault))
-    }
-
-    pub(super) async fn caught_up(
+    /// What `look` sees in a thread with all entries that others have written so far.
+    ///
+    /// `look` also returns what is loaded then, or `None` if the thread was invalidated. It may
+    /// see entries that this process is still writing: their fate is awaited, and it looks again
+    /// if they are not stored. So nobody is told of what can still be lost.
+    ///
+    /// The outer fault is one of reading, the inner error one of `look`.
+    pub(super) async fn see<R>(
         &self,
         sealed_store: &SealedStore,
         name: &str,
-    ) -> Result<SharedThread<C::Value>, Fault> {
-        let shared = self.shared_thread(name);
-        let seen = self.access(&shared, |cached| {
+        look: impl Fn(&SharedThread<C::Value>) -> Result<Option<(R, KnownEntries)>, C::Error>,
+    ) -> Result<Result<R, C::Error>, Fault> {
+        loop {
+            let shared = self.shared_thread(name);
+            let stored = self.catch_up(sealed_store, name, &shared).await?;
+            let (seen, entries) = match look(&shared) {
+                Ok(Some(seen)) => seen,
+                Ok(None) => continue,
+                Err(error) => return Ok(Err(error)),
+            };
+            if stored.as_ref() == Some(&entries) || entries.are_stored(sealed_store, name).await? {
+                return Ok(Ok(seen));
+            }
+        }
+    }
+
+    /// Reads all entries that others have written so far. Returns those that the store has, as
+    /// far as it was asked.
+    async fn catch_up(
+        &self,
+        sealed_store: &SealedStore,
+        name: &str,
+        shared: &SharedThread<C::Value>,
+    ) -> Result<Option<KnownEntries>, Fault> {
+        let seen = self.access(shared, |cached| {
             cached.thread.as_ref().map(|thread| (cached.generation, thread.seen()))
         });
+        let mut stored = None;
         if let Some((generation, seen)) = seen {
             let entries = sealed_store.store().read(name, seen.span()).await?;
-            self.access(&shared, |cached| {
+            stored = Some(entries.last().map(KnownEntries::up_to).unwrap_or_default());
+            self.access(shared, |cached| {
                 if cached.generation != generation {
                     return;
                 }
@@ -141,8 +166,7 @@ impl<C: CacheClient> ThreadCache<C> {
                 }
             });
         }
-        self.load(sealed_store, name).await?;
-        Ok(shared)
+        Ok(self.load(sealed_store, name).await?.or(stored))
     }
 
     pub(super) fn access<R>(
@@ -213,13 +237,18 @@ impl<C: CacheClient> ThreadCache<C> {
         Ok(write)
     }
 
-    /// Reads a thread, unless it is known.
-    async fn load(&self, sealed_store: &SealedStore, name: &str) -> Result<(), Fault> {
+    /// Reads a thread, unless it is known; returns what was read.
+    async fn load(
+        &self,
+        sealed_store: &SealedStore,
+        name: &str,
+    ) -> Result<Option<KnownEntries>, Fault> {
         let shared = self.shared_thread(name);
         let generation =
             self.access(&shared, |cached| cached.thread.is_none().then_some(cached.generation));
-        let Some(generation) = generation else { return Ok(()) };
+        let Some(generation) = generation else { return Ok(None) };
         let thread = LangGraphThread::load(sealed_store, name).await?;
+        let stored = thread.seen();
         let weight = self.access(&shared, |cached| {
             if cached.thread.is_none() && cached.generation == generation {
                 cached.load(thread);
@@ -227,7 +256,7 @@ impl<C: CacheClient> ThreadCache<C> {
             cached.weight()
         });
         self.weigh(name, weight);
-        Ok(())
+        Ok(Some(stored))
     }
 
     /// Waits for the next try, if a failed one deserves another.

@@ -18,14 +18,33 @@ use crate::sealed_store::{OpenedEntry, SealedStore};
 /// [`WriteTurn`]: super::WriteTurn
 pub const OWNER: &str = "langgraph";
 
-/// What was loaded of a thread when its newer entries were requested.
-#[derive(Clone, Debug)]
+/// What is known of a thread at some moment: its entries up to the last one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownEntries {
     last: u64,
     tag: Option<EntryTag>,
 }
 
 impl KnownEntries {
+    /// All entries up to this one.
+    pub(super) fn up_to(entry: &Entry) -> Self {
+        Self { last: entry.seq, tag: Some(entry.tag.clone()) }
+    }
+
+    /// Whether the store has them. A store answers in order: entries that were sent to it before
+    /// are stored by then, or never will be.
+    pub(super) async fn are_stored(
+        &self,
+        sealed_store: &SealedStore,
+        thread: &str,
+    ) -> Result<bool, Fault> {
+        if self.last == 0 {
+            return Ok(true);
+        }
+        let last = sealed_store.store().find(thread, self.last).await?;
+        Ok(last.map(|entry| entry.tag) == self.tag)
+    }
+
     /// The range of the last loaded entry and all later ones.
     pub const fn span(&self) -> EntryRange {
         EntryRange { from: self.last, to: u64::MAX }

@@ -25,14 +25,13 @@ impl<C: CacheClient> ThreadCache<C> {
     /// # Errors
     /// Those of the store.
     pub async fn checkpoints(&self, name: &str) -> Result<Vec<CheckpointInfo>, C::Error> {
-        let cached = self.fresh(name).await?;
-        Ok(self.access(&cached, |cached| {
-            let marks = cached.thread.iter().flat_map(LangGraphThread::marks);
-            let info = marks.map(|(space, id, mark)| {
+        let listed = self.list(name, |thread| {
+            let info = thread.marks().map(|(space, id, mark)| {
                 (space.to_owned(), id.to_owned(), mark.parent.clone(), mark.run.clone())
             });
             info.collect()
-        }))
+        });
+        listed.await
     }
 
     /// Namespaces and ids of some checkpoints, newest first: at most `limit` of those that
@@ -53,15 +52,27 @@ impl<C: CacheClient> ThreadCache<C> {
                 && before.as_ref().is_none_or(|before| *id_here < before.as_str())
                 && after.is_none_or(|(space, id)| (*id_here, *space_here) < (id, space))
         };
-        let cached = self.fresh(name).await?;
-        Ok(self.access(&cached, |cached| {
-            let marks = cached.thread.iter().flat_map(LangGraphThread::marks);
-            let found = marks.map(|(space, id, _)| (id, space)).filter(is_chosen);
+        let listed = self.list(name, |thread| {
+            let found = thread.marks().map(|(space, id, _)| (id, space)).filter(is_chosen);
             let mut found: Vec<_> = found.collect();
             found.sort_unstable_by(|one, other| other.cmp(one));
             let found = found.into_iter().take(limit);
             found.map(|(id, space)| (space.to_owned(), id.to_owned())).collect()
-        }))
+        });
+        listed.await
+    }
+
+    async fn list<R>(
+        &self,
+        name: &str,
+        list: impl Fn(&LangGraphThread) -> R,
+    ) -> Result<R, C::Error> {
+        let sealed_store = self.client.sealed_store()?;
+        let listed = self.see(&sealed_store, name, |shared| {
+            let of_thread = |thread: &LangGraphThread| (list(thread), thread.seen());
+            Ok(self.access(shared, |cached| cached.thread.as_ref().map(of_thread)))
+        });
+        listed.await.map_err(|fault| self.client.error(fault))?
     }
 
     /// The names of the threads that begin with `prefix`, without it, and when each was

@@ -7,8 +7,8 @@ use antiphon_core::Fault;
 use super::cache::SharedThread;
 use super::value_format::decode;
 use super::{
-    CacheClient, CheckpointMark, CheckpointValue, FullCheckpoint, LangGraphThread, TaskWrite,
-    ThreadCache,
+    CacheClient, CheckpointMark, CheckpointValue, FullCheckpoint, KnownEntries, LangGraphThread,
+    TaskWrite, ThreadCache,
 };
 use crate::codec::corrupt;
 use crate::reread::retry_torn_read;
@@ -37,11 +37,12 @@ struct CheckpointLookup<V> {
     shared: SharedThread<V>,
 }
 
+/// Where a checkpoint is, with its id.
 enum Location {
     Nowhere,
     /// Since the last snapshot, or the last of its namespace.
-    AtHand(FullCheckpoint),
-    BeforeSnapshot(CheckpointMark),
+    AtHand(String, FullCheckpoint),
+    BeforeSnapshot(String, CheckpointMark),
 }
 
 impl<C: CacheClient> ThreadCache<C> {
@@ -100,15 +101,16 @@ impl<C: CacheClient> ThreadCache<C> {
         (name, space, id): (&str, &str, Option<&str>),
         is_wanted: &impl Fn(&[u8]) -> Result<bool, C::Error>,
     ) -> Result<Result<Option<CheckpointLookup<C::Value>>, C::Error>, Fault> {
-        let shared = self.caught_up(sealed_store, name).await?;
-        let (id, location) = match self.locate(&shared, (space, id), is_wanted) {
-            Ok(located) => located,
+        let locate = |shared: &_| self.locate(shared, (space, id), is_wanted);
+        let location = match self.see(sealed_store, name, locate).await? {
+            Ok(location) => location,
             Err(error) => return Ok(Err(error)),
         };
-        let checkpoint = match location {
+        let shared = self.shared_thread(name);
+        let (id, checkpoint) = match location {
             Location::Nowhere => return Ok(Ok(None)),
-            Location::AtHand(checkpoint) => checkpoint,
-            Location::BeforeSnapshot(mark) => {
+            Location::AtHand(id, checkpoint) => (id, checkpoint),
+            Location::BeforeSnapshot(id, mark) => {
                 let place = (name, space, &*id);
                 let checkpoint = self.past(sealed_store, &shared, place, &mark).await?;
                 match is_wanted(&checkpoint.head) {
@@ -117,36 +119,44 @@ impl<C: CacheClient> ThreadCache<C> {
                     Err(error) => return Ok(Err(error)),
                 }
                 let place = (space, &*id);
-                checkpoint.with_writes(
-                    LangGraphThread::writes_of(sealed_store, name, place, &mark).await?,
-                )
+                let writes = LangGraphThread::writes_of(sealed_store, name, place, &mark).await?;
+                (id, checkpoint.with_writes(writes))
             }
         };
         Ok(Ok(Some(CheckpointLookup { id, checkpoint, namespace: space.to_owned(), shared })))
     }
 
+    /// Where a checkpoint is, and what is loaded of the thread; `None` if the thread was
+    /// invalidated.
     fn locate(
         &self,
         shared: &SharedThread<C::Value>,
         (space, id): (&str, Option<&str>),
         is_wanted: &impl Fn(&[u8]) -> Result<bool, C::Error>,
-    ) -> Result<(String, Location), C::Error> {
+    ) -> Result<Option<(Location, KnownEntries)>, C::Error> {
         let known = self.access(shared, |cached| {
             let thread = cached.thread.as_ref()?;
-            let id = id.or_else(|| thread.last(space))?.to_owned();
-            let (mark, head) = (thread.mark(space, &id)?.clone(), thread.head(space, &id));
-            Some((id, mark, head))
+            let known = id.or_else(|| thread.last(space)).and_then(|id| {
+                let mark = thread.mark(space, id)?.clone();
+                Some((id.to_owned(), mark, thread.head(space, id)))
+            });
+            Some((known, thread.seen()))
         });
-        let Some((id, mark, head)) = known else { return Ok((String::new(), Location::Nowhere)) };
-        let Some(head) = head else { return Ok((id, Location::BeforeSnapshot(mark))) };
+        let Some((known, seen)) = known else { return Ok(None) };
+        let Some((id, mark, head)) = known else { return Ok(Some((Location::Nowhere, seen))) };
+        let Some(head) = head else { return Ok(Some((Location::BeforeSnapshot(id, mark), seen))) };
         // The client's code takes as long as it takes, so the thread is not locked meanwhile.
         if !is_wanted(&head)? {
-            return Ok((id, Location::Nowhere));
+            return Ok(Some((Location::Nowhere, seen)));
         }
-        let checkpoint = self.access(shared, |cached| {
-            cached.thread.as_ref().and_then(|thread| thread.full_checkpoint(space, &id))
-        });
-        Ok((id, checkpoint.map_or(Location::BeforeSnapshot(mark), Location::AtHand)))
+        Ok(self.access(shared, |cached| {
+            let thread = cached.thread.as_ref()?;
+            let location = match thread.full_checkpoint(space, &id) {
+                Some(checkpoint) => Location::AtHand(id, checkpoint),
+                None => Location::BeforeSnapshot(id, mark),
+            };
+            Some((location, thread.seen()))
+        }))
     }
 
     /// A checkpoint from before the last snapshot. Those around it are kept, because a reader

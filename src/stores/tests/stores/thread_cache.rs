@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 
 use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::{Clock, ManualClock, SystemClock};
@@ -28,10 +29,17 @@ fn list(items: &[Value]) -> Value {
     Value::List(items.into())
 }
 
-/// Counts the values that it encodes.
+/// Counts the values that it encodes, and lets a test do something between two accesses.
 struct CountingClient {
     sealed_store: SealedStore,
     encoded: AtomicUsize,
+    interruption: Mutex<Option<Interruption>>,
+}
+
+struct Interruption {
+    /// How many accesses are before it.
+    after: usize,
+    act: Box<dyn FnOnce() + Send>,
 }
 
 impl CacheClient for CountingClient {
@@ -47,6 +55,17 @@ impl CacheClient for CountingClient {
     }
 
     fn with_lock<T, R>(&self, mutex: &Mutex<T>, access: impl FnOnce(&mut T) -> R) -> R {
+        let due = {
+            let mut interruption = self.interruption.lock().unwrap();
+            let due = interruption.take_if(|next| next.after == 0);
+            if let Some(next) = &mut *interruption {
+                next.after -= 1;
+            }
+            due
+        };
+        if let Some(due) = due {
+            (due.act)();
+        }
         access(&mut mutex.lock().unwrap())
     }
 
@@ -111,13 +130,17 @@ fn cache(sealed_store: &SealedStore) -> Arc<Cache> {
 }
 
 fn client(sealed_store: &SealedStore) -> CountingClient {
-    CountingClient { sealed_store: sealed_store.clone(), encoded: AtomicUsize::new(0) }
+    CountingClient {
+        sealed_store: sealed_store.clone(),
+        encoded: AtomicUsize::new(0),
+        interruption: Mutex::default(),
+    }
 }
 
-/// Puts a checkpoint that holds its id and a list; the parent is the last number before it.
-async fn put_list(cache: &Cache, thread: &str, id: &str, items: &[Value]) -> Result<(), Fault> {
+/// A checkpoint that holds its id and a list; the parent is the last number before it.
+fn checkpoint(id: &str, items: &[Value]) -> Mutation<Value> {
     let before = id.parse::<u64>().ok().and_then(|id| id.checked_sub(1)).filter(|id| *id > 0);
-    let checkpoint = Mutation::Put(PutCheckpoint {
+    Mutation::Put(PutCheckpoint {
         namespace: String::new(),
         id: id.to_owned(),
         parent: before.map(|id| id.to_string()),
@@ -126,8 +149,11 @@ async fn put_list(cache: &Cache, thread: &str, id: &str, items: &[Value]) -> Res
         head: id.as_bytes().to_vec(),
         values: vec![("id".into(), text(id)), ("list".into(), list(items))],
         changed: BTreeSet::from(["id".into(), "list".into()]),
-    });
-    apply(cache, thread, &checkpoint).await
+    })
+}
+
+async fn put_list(cache: &Cache, thread: &str, id: &str, items: &[Value]) -> Result<(), Fault> {
+    apply(cache, thread, &checkpoint(id, items)).await
 }
 
 async fn put(cache: &Cache, thread: &str, id: &str) -> Result<(), Fault> {
@@ -180,6 +206,64 @@ async fn writers_of_one_thread_see_what_the_others_have_written() {
         let found = cache.find("t", ("", None), |_| Ok(true)).await.unwrap().unwrap();
         assert_eq!((&*found.id, found.parent.as_deref()), ("5", Some("4")));
         assert_eq!(&*found.head, b"5");
+    }
+}
+
+/// The output of a future that waits for nothing.
+fn at_once<T>(future: impl Future<Output = T>) -> T {
+    let Poll::Ready(output) = std::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop()))
+    else {
+        unreachable!("a future of a store in memory waits");
+    };
+    output
+}
+
+/// Two caches of a thread with a checkpoint; `act` happens after so many accesses to the first.
+fn interrupted(after: usize, act: fn(&Cache, &Cache)) -> Arc<Cache> {
+    let sealed_store = sealed_store();
+    let (one, other) = (cache(&sealed_store), cache(&sealed_store));
+    at_once(put(&one, "t", "1")).unwrap();
+    let writer = Arc::clone(&one);
+    let act = Box::new(move || act(&writer, &other));
+    *one.client().interruption.lock().unwrap() = Some(Interruption { after, act });
+    one
+}
+
+/// More than a reading needs.
+const ACCESSES: usize = 9;
+
+/// A writer is late, and is killed before it tries again.
+#[test]
+fn a_checkpoint_that_was_sent_and_not_stored_is_not_read() {
+    let send_too_late = |one: &Cache, other: &Cache| {
+        at_once(put(other, "t", "2")).unwrap();
+        drop(one.try_apply("t", &checkpoint("3", &[])).unwrap());
+    };
+    for after in 0..ACCESSES {
+        let one = interrupted(after, send_too_late);
+        let found = at_once(one.find("t", ("", None), |_| Ok(true))).unwrap().unwrap();
+        assert_ne!(found.id, "3", "after {after} accesses");
+        let one = interrupted(after, send_too_late);
+        assert!(!at_once(ids(&one, "t")).contains(&"3".to_owned()), "after {after} accesses");
+        let one = interrupted(after, send_too_late);
+        let all = CheckpointFilter::default();
+        let page = at_once(one.page("t", &all, (None, 9))).unwrap();
+        assert!(!page.contains(&(String::new(), "3".to_owned())), "after {after} accesses");
+    }
+}
+
+#[test]
+fn a_thread_that_is_invalidated_while_it_is_read_is_found() {
+    for after in 0..ACCESSES {
+        let one = interrupted(after, |one, _| {
+            at_once(put(one, "t", "")).unwrap_err();
+        });
+        let found = at_once(one.find("t", ("", None), |_| Ok(true))).unwrap();
+        assert_eq!(found.map(|found| found.id).as_deref(), Some("1"), "after {after} accesses");
+        let one = interrupted(after, |one, _| {
+            at_once(put(one, "t", "")).unwrap_err();
+        });
+        assert_eq!(at_once(ids(&one, "t")), ["1"], "after {after} accesses");
     }
 }
 
