@@ -95,7 +95,9 @@ impl CitationRun {
     /// claims stays on record.
     fn list_passages(&mut self, missing: MissingReport) {
         let mut gone = std::mem::take(&mut self.report.claims);
-        gone.iter_mut().for_each(|claim| claim.span = None);
+        for claim in &mut gone {
+            claim.span = None;
+        }
         self.report.fields.clear();
         self.value = None;
         self.write_from_evidence(missing);

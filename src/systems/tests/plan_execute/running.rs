@@ -86,7 +86,7 @@ async fn calculated(expression: &str, [first, second]: [&Json; 2]) -> Json {
         .answers("Done.")
         .ask("Calculate that.")
         .await;
-    calculate.calls().remove(0)["expression"].clone()
+    calculate.calls().first().and_then(|call| call.get("expression")).cloned().unwrap()
 }
 
 /// PE-48 of `docs/systems/plan-execute.md`.
