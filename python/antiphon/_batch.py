@@ -67,9 +67,7 @@ def call_in_threads(
     try:
         for thread in threads:
             thread.start()
-        with blocking_call(level_of_caller()):
-            for _ in futures:
-                done(_next(ended).result())
+        blocking_call(level, _collect, ended, len(futures), done)
     except BaseException as error:
         waiting.clear()
         # Calls beside a question end first; those beside a failure are cancelled.
@@ -98,6 +96,11 @@ def _work(
             else:
                 future.set_result(result)
             ended.put(future)
+
+
+def _collect(ended: SimpleQueue[Future[_T]], count: int, done: Callable[[_T], object]) -> None:
+    for _ in range(count):
+        done(_next(ended).result())
 
 
 def _next(ended: SimpleQueue[Future[_T]]) -> Future[_T]:

@@ -134,31 +134,35 @@ class LoopScope:
 
     Args:
         level: the index; ``None`` if it is not known.
-        blocked: the loop whose thread can run nothing else meanwhile.
     """
 
-    __slots__ = ("_before", "_blocked", "_level")
+    __slots__ = ("_before", "_level")
 
-    def __init__(self, level: int | None, blocked: _LoopThread | None = None) -> None:
+    def __init__(self, level: int | None) -> None:
         self._level = level
-        self._blocked = blocked
 
     def __enter__(self) -> None:
         self._before = getattr(_here, "level", None)
         _here.level = self._level
-        if self._blocked is not None:
-            self._blocked.blocked_by += 1
 
     def __exit__(self, *_: object) -> None:
         _here.level = self._before
-        if self._blocked is not None:
-            self._blocked.blocked_by -= 1
 
 
-def blocking_call(level: int | None) -> LoopScope:
-    """The scope of a sync call of antiphon, which may wait for async code on the loop `level`."""
+def blocking_call(level: int | None, call: Callable[..., _T], *arguments: Any) -> _T:
+    """Makes a sync call of antiphon, which may wait for async code on the loop `level`."""
     blocked = next((one for one in _loops if one.is_here), None) if _loops else None
-    return LoopScope(level, blocked)
+    # A `LoopScope` would cost as much as a node's turn.
+    before = getattr(_here, "level", None)
+    _here.level = level
+    if blocked is not None:
+        blocked.blocked_by += 1
+    try:
+        return call(*arguments)
+    finally:
+        _here.level = before
+        if blocked is not None:
+            blocked.blocked_by -= 1
 
 
 def run_until_complete(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, _T]) -> _T:
@@ -223,8 +227,7 @@ def run_blocking(
     """
     future = submit(awaitable, loop)
     try:
-        with blocking_call(level_here()):
-            return result_of(future, timeout)
+        return blocking_call(level_here(), result_of, future, timeout)
     except TimeoutError:
         # The awaitable itself may raise the same.
         if future.done():

@@ -34,8 +34,8 @@ Routine: TypeAlias = Generator[Operation, Any, _T]
 
 def run_sync(routine: Routine[_T]) -> _T:
     """Runs a routine on this thread."""
-    with blocking_call(level_of_caller()):
-        return _driven(routine)
+    value: _T = blocking_call(level_of_caller(), _driven, routine)
+    return value
 
 
 def _driven(routine: Routine[_T]) -> _T:

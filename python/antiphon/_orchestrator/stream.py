@@ -102,8 +102,7 @@ class Stream(RunStream[OutputT, StateT], Generic[OutputT, StateT]):
     def _next(self) -> Event:
         while True:
             try:
-                with blocking_call(level_of_caller()):
-                    event: Event = next(self._run)
+                event: Event = blocking_call(level_of_caller(), next, self._run)
             except StopIteration:
                 if not relay_questions(self._run):
                     raise
@@ -115,8 +114,7 @@ class Stream(RunStream[OutputT, StateT], Generic[OutputT, StateT]):
         """Cancels the run if it has not ended."""
         if self._run.outcome == "running":
             self._run.cancel("the stream was closed")
-            with blocking_call(level_of_caller()):
-                self._run.drain()
+            blocking_call(level_of_caller(), self._run.drain)
             run_sync(self._lifespans.leave())
             self._over(None)
 

@@ -126,8 +126,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
         check_version(version)
         stops = (interrupt_before, interrupt_after)
         handle = self._launch(input, config, (context, durability, stops))
-        handle.drain()
-        return self._result(handle, output_keys, version)
+        return self._result(handle, output_keys, version, paused=handle.drain())
 
     async def ainvoke(
         self,
@@ -155,8 +154,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
         check_version(version)
         stops = (interrupt_before, interrupt_after)
         handle = self._launch(input, config, (context, durability, stops))
-        await handle.adrain()
-        return self._result(handle, output_keys, version)
+        return self._result(handle, output_keys, version, paused=await handle.adrain())
 
     @refuse_missing
     def stream(
@@ -271,8 +269,8 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
             command = Command(resume=answers)
             return (yield twin(self, "invoke", command, version=version, **handle.again))
         handle.answer(answers)
-        yield twin(handle, "drain")
-        return self._result(handle, None, version)
+        paused_again = yield twin(handle, "drain")
+        return self._result(handle, None, version, paused=paused_again)
 
     aresume = async_method(resume)
 
@@ -422,8 +420,14 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
         names = read_stops(before, "interrupt_before", nodes)
         return names, read_stops(after, "interrupt_after", nodes)
 
-    def _result(self, handle: RunHandle, keys: str | Sequence[str] | None, version: Version) -> Any:
-        paused = handle.is_paused()
+    def _result(
+        self,
+        handle: RunHandle,
+        keys: str | Sequence[str] | None,
+        version: Version,
+        *,
+        paused: bool,
+    ) -> Any:
         state = handle.result() if paused else handle.state()
         shown = select(state, self._plan.output_keys if keys is None else keys)
         shown = None if shown == {} and not paused else shown

@@ -105,7 +105,8 @@ def limit_of(config: Mapping[str, Any]) -> int:
     Raises:
         GraphBuildError: it is no whole number, or below 1.
     """
-    return counted(config.get("recursion_limit", RECURSION_LIMIT), "recursion_limit")
+    given = config.get("recursion_limit", RECURSION_LIMIT)
+    return RECURSION_LIMIT if given is RECURSION_LIMIT else counted(given, "recursion_limit")
 
 
 def concurrency_of(config: Mapping[str, Any]) -> int | None:

@@ -69,20 +69,20 @@ class RunHandle:
         for key, value in answers.items():
             self._run.answer(key, value)
 
-    def drain(self) -> None:
-        """Drives it to its end or a pause."""
+    def drain(self) -> bool:
+        """Drives it to its end or a pause; returns whether it is paused."""
         self._begin()
         try:
-            with blocking_call(level_of_caller()):
-                self._run.drain()
-                while self.asks_above():
-                    self._run.drain()
+            level = level_of_caller()
+            blocking_call(level, self._run.drain)
+            while self.asks_above():
+                blocking_call(level, self._run.drain)
         except BaseException as error:
             self._settle(error)
             raise
-        self._settle(None)
+        return self._settle(None)
 
-    async def adrain(self) -> None:
+    async def adrain(self) -> bool:
         """`drain` on the caller's event loop."""
         self._begin()
         try:
@@ -92,7 +92,7 @@ class RunHandle:
         except BaseException as error:
             self._settle(error)
             raise
-        self._settle(None)
+        return self._settle(None)
 
     # Streams iterate over the run itself: a generator within another would slow down each chunk.
     def __enter__(self) -> Run:
@@ -101,8 +101,7 @@ class RunHandle:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._is_left():
-            with blocking_call(level_of_caller()):
-                self._run.drain()
+            blocking_call(level_of_caller(), self._run.drain)
         self._settle(error)
 
     def chunks(self) -> Iterator[Any]:
@@ -113,8 +112,7 @@ class RunHandle:
             return
         # This thread may be that of a loop, where async code of the run cannot run while it waits.
         while True:
-            with blocking_call(level):
-                chunk = next(self._run, _END)
+            chunk = blocking_call(level, next, self._run, _END)
             if chunk is _END:
                 return
             yield chunk
@@ -144,12 +142,15 @@ class RunHandle:
     def _begin(self) -> None:
         """Called before the run is driven."""
 
-    def _settle(self, error: BaseException | None) -> None:
-        """Raises the exception of a run that failed, was cut short, or reached its limit."""
+    def _settle(self, error: BaseException | None) -> bool:
+        """Raises the exception of a run that failed, was cut short, or reached its limit.
+
+        Returns whether it is paused.
+        """
         if isinstance(error, AntiphonError):
             raise self._graph_error(error) from error.__cause__
         if error is not None:
-            return
+            return False
         run = self._run
         outcome = run.outcome
         if outcome == "budget" and run.reason != "supersteps":
@@ -163,6 +164,7 @@ class RunHandle:
             raise self._endless()
         if outcome == "cancelled":
             raise RunCancelled(f"the run was cancelled: {run.reason}", code="run_cancelled")
+        return outcome == "paused"
 
     def _graph_error(self, error: AntiphonError) -> Exception:
         # A nested graph that runs out of supersteps is a failed node of the graph around it.

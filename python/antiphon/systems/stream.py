@@ -84,8 +84,7 @@ class SystemStream(_StreamedQuestion[_R], Generic[_R]):
         if self._over:
             raise StopIteration
         try:
-            with blocking_call(level_of_caller()):
-                item = self._inbox.get()
+            item = blocking_call(level_of_caller(), self._inbox.get)
         except BaseException:  # Ctrl-C
             self.close()
             raise
