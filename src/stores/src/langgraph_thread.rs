@@ -93,6 +93,8 @@ pub struct CheckpointMark {
 
 #[derive(Clone, Debug)]
 struct CheckpointRecord {
+    /// The number of its superstep; 0 if only a snapshot has it.
+    step: u64,
     head: ValueVersion,
     values: BTreeMap<Arc<str>, ValueVersion>,
 }
@@ -210,6 +212,11 @@ impl LangGraphThread {
         })
     }
 
+    /// Whether it has neither checkpoints nor writes at checkpoints that are still to come.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.spaces.values().all(|held| held.marks.is_empty() && held.early.is_empty())
+    }
+
     /// The location of a checkpoint.
     pub fn mark(&self, space: &str, id: &str) -> Option<&CheckpointMark> {
         self.spaces.get(space)?.marks.get(id)
@@ -268,7 +275,7 @@ impl LangGraphThread {
         let (space, id) = (put.space.clone(), put.id.clone());
         let before = self.record(&space, put.base.as_deref());
         self.draft(EntryKind::Step, step, put.encode());
-        self.add(put, self.tip)?;
+        self.add(put, self.tip, step)?;
         if let Some(record) = self.record(&space, Some(&id)) {
             self.values.cache_all(flats, &record, before.as_ref());
         }
@@ -293,6 +300,36 @@ impl LangGraphThread {
         self.weigh(space);
     }
 
+    /// Stores a loaded checkpoint again, with other bytes of one value.
+    ///
+    /// # Errors
+    /// As [`LangGraphThread::put`].
+    pub(crate) fn put_again(
+        &mut self,
+        space: &str,
+        id: &str,
+        (name, bytes): (&str, Vec<u8>),
+    ) -> Result<(), Fault> {
+        let (Some(mark), Some(record)) = (self.mark(space, id), self.record(space, Some(id)))
+        else {
+            return Ok(());
+        };
+        let whole = |(known, version): (&Arc<str>, &ValueVersion)| {
+            let is_other = **known != *name;
+            let whole = if is_other { self.values.bytes(*version).to_vec() } else { bytes.clone() };
+            (known.to_string(), ValueChange::Whole(whole))
+        };
+        self.put(NewCheckpoint {
+            space: space.to_owned(),
+            id: id.to_owned(),
+            parent: mark.parent.clone(),
+            run: mark.run.clone(),
+            step: record.step,
+            head: self.values.bytes(record.head).to_vec(),
+            values: record.values.iter().map(whole).collect(),
+        })
+    }
+
     fn record(&self, space: &str, id: Option<&str>) -> Option<CheckpointRecord> {
         self.spaces.get(space)?.records.get(id?).cloned()
     }
@@ -306,7 +343,7 @@ impl LangGraphThread {
         here.map(|write| Arc::clone(&write.value)).collect()
     }
 
-    fn add(&mut self, put: CheckpointDiff, seq: u64) -> Result<(), Fault> {
+    fn add(&mut self, put: CheckpointDiff, seq: u64, step: u64) -> Result<(), Fault> {
         let base = put.base.as_deref();
         let record = self.record(&put.space, base);
         if base.is_some() && record.is_none() {
@@ -328,7 +365,7 @@ impl LangGraphThread {
         let wrote = known.or_else(|| held.early.remove(&put.id)).unwrap_or_default();
         let mark = CheckpointMark { seq, parent: put.parent, run: put.run, wrote };
         held.marks.insert(put.id.clone(), mark);
-        held.records.insert(put.id, CheckpointRecord { head, values });
+        held.records.insert(put.id, CheckpointRecord { step, head, values });
         Ok(())
     }
 

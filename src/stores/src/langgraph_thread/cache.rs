@@ -106,9 +106,14 @@ impl<C: CacheClient> ThreadCache<C> {
             // It was invalidated in between.
             let Some(write) = pending.take() else { continue };
             let generation = write.generation;
-            let Err(fault) = write.stored().await else { return Ok(()) };
+            let stored = write.stored(&sealed_store, name).await;
+            if stored == Ok(true) {
+                return Ok(());
+            }
             self.access(&self.shared_thread(name), |cached| cached.invalidate_since(generation));
-            self.retry(&mut turn, fault).await?;
+            if let Err(fault) = stored {
+                self.retry(&mut turn, fault).await?;
+            }
         }
     }
 
@@ -127,20 +132,20 @@ impl<C: CacheClient> ThreadCache<C> {
     ) -> Result<Result<R, C::Error>, Fault> {
         loop {
             let shared = self.shared_thread(name);
-            let stored = self.catch_up(sealed_store, name, &shared).await?;
+            let Some(stored) = self.catch_up(sealed_store, name, &shared).await? else { continue };
             let (seen, entries) = match look(&shared) {
                 Ok(Some(seen)) => seen,
                 Ok(None) => continue,
                 Err(error) => return Ok(Err(error)),
             };
-            if stored.as_ref() == Some(&entries) || entries.are_stored(sealed_store, name).await? {
+            if stored == entries || entries.are_stored(sealed_store, name).await? {
                 return Ok(Ok(seen));
             }
         }
     }
 
-    /// Reads all entries that others have written so far. Returns those that the store has, as
-    /// far as it was asked.
+    /// Reads all entries that others have written so far, and returns what the store has. `None` if
+    /// somebody else has loaded the thread meanwhile, who may have begun before they were written.
     async fn catch_up(
         &self,
         sealed_store: &SealedStore,
@@ -237,7 +242,7 @@ impl<C: CacheClient> ThreadCache<C> {
         Ok(write)
     }
 
-    /// Reads a thread, unless it is known; returns what was read.
+    /// Reads a thread, unless it is known; returns what is loaded by that.
     async fn load(
         &self,
         sealed_store: &SealedStore,
@@ -249,14 +254,15 @@ impl<C: CacheClient> ThreadCache<C> {
         let Some(generation) = generation else { return Ok(None) };
         let thread = LangGraphThread::load(sealed_store, name).await?;
         let stored = thread.seen();
-        let weight = self.access(&shared, |cached| {
-            if cached.thread.is_none() && cached.generation == generation {
+        let (is_loaded, weight) = self.access(&shared, |cached| {
+            let is_wanted = cached.thread.is_none() && cached.generation == generation;
+            if is_wanted {
                 cached.load(thread);
             }
-            cached.weight()
+            (is_wanted, cached.weight())
         });
         self.weigh(name, weight);
-        Ok(Some(stored))
+        Ok(is_loaded.then_some(stored))
     }
 
     /// Waits for the next try, if a failed one deserves another.

@@ -4,7 +4,7 @@ use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{StoreFuture, ThreadHead};
 
 use super::cached_values::CachedValues;
-use super::{LangGraphThread, OWNER, WriteTurn};
+use super::{KnownEntries, LangGraphThread, OWNER, WriteTurn};
 use crate::sealed_store::SealedStore;
 
 /// A thread as this process knows it, with those of its values that it has in memory.
@@ -25,6 +25,8 @@ pub struct PendingWrite {
     pub(super) generation: u64,
     claim: Option<StoreFuture<ThreadHead>>,
     append: Option<StoreFuture<()>>,
+    /// What a change that adds nothing relies on.
+    known: KnownEntries,
 }
 
 impl<V> Default for CachedThread<V> {
@@ -67,7 +69,7 @@ impl<V> CachedThread<V> {
             Some(thread) => thread.batch(sealed_store, owner, at)?,
             None => None,
         };
-        let (mut claim, mut append) = (None, None);
+        let (mut claim, mut append, mut known) = (None, None, KnownEntries::default());
         if let Some(batch) = batch {
             if alone.is_none() && !self.is_claimed {
                 claim = Some(sealed_store.store().claim(name, OWNER, WriteTurn::TERM));
@@ -75,28 +77,32 @@ impl<V> CachedThread<V> {
             // A writer who held the thread exclusively releases it.
             self.is_claimed = alone.is_none();
             append = Some(sealed_store.store().append(batch));
+        } else if let Some(thread) = &self.thread {
+            known = thread.seen();
         }
-        Ok(PendingWrite { generation: self.generation, claim, append })
+        Ok(PendingWrite { generation: self.generation, claim, append, known })
     }
 }
 
 impl PendingWrite {
-    pub(super) const fn of(
-        claim: Option<StoreFuture<ThreadHead>>,
-        append: StoreFuture<()>,
-    ) -> Self {
-        Self { generation: 0, claim, append: Some(append) }
+    pub(super) fn of(claim: Option<StoreFuture<ThreadHead>>, append: StoreFuture<()>) -> Self {
+        Self { generation: 0, claim, append: Some(append), known: KnownEntries::default() }
     }
 
-    pub(super) async fn stored(self) -> Result<(), Fault> {
+    /// Waits for it. False if it has added nothing to entries that were not stored.
+    pub(super) async fn stored(
+        self,
+        sealed_store: &SealedStore,
+        thread: &str,
+    ) -> Result<bool, Fault> {
         // Both were queued; the fault of the first says more.
         let claimed = match self.claim {
             Some(claim) => claim.await.map(|_| ()),
             None => Ok(()),
         };
         let appended = match self.append {
-            Some(append) => append.await,
-            None => Ok(()),
+            Some(append) => append.await.map(|()| true),
+            None => self.known.are_stored(sealed_store, thread).await,
         };
         claimed.and(appended)
     }

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use super::LangGraphThread;
 use super::value_format::ListItems;
 
 /// The values that a thread was last given or read as.
@@ -41,6 +40,12 @@ impl<V> CachedValues<V> {
         (Some(known.stamp) == stamp).then_some(known.items)
     }
 
+    /// A list, whichever stored value it is.
+    pub(super) fn list(&self, namespace: &str, channel: &str) -> Option<&ListItems<V>> {
+        let known = self.lists.get(&(namespace.to_owned(), channel.to_owned()))?;
+        Some(&known.items)
+    }
+
     pub(super) fn insert_list(
         &mut self,
         namespace: &str,
@@ -56,16 +61,12 @@ impl<V> CachedValues<V> {
         self.written.get(namespace)?.get(id)?.get(channel).map(Vec::as_slice)
     }
 
-    /// Adds what tasks wrote, unless the checkpoint has a successor already.
+    /// Adds what tasks wrote at a checkpoint that has no successor.
     pub(super) fn add_written(
         &mut self,
-        thread: &LangGraphThread,
         (namespace, id): (&str, &str),
         items: impl Iterator<Item = (String, Vec<V>)>,
     ) {
-        if thread.last(namespace).is_some_and(|last| last > id) {
-            return;
-        }
         let written = self.written.entry(namespace.to_owned()).or_default();
         let written = written.entry(id.to_owned()).or_default();
         for (channel, items) in items {

@@ -167,7 +167,7 @@ impl LangGraphThread {
         self.advance(seq, record.kind, body);
         match record.kind {
             EntryKind::Snapshot => self.restore(ThreadSnapshot::decode(body)?, seq),
-            EntryKind::Step => self.add(CheckpointDiff::decode(body)?, seq),
+            EntryKind::Step => self.add(CheckpointDiff::decode(body)?, seq, record.step),
             EntryKind::Part => {
                 self.add_writes(TaskWrites::decode(body)?, seq);
                 Ok(())

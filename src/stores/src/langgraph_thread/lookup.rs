@@ -35,13 +35,15 @@ struct CheckpointLookup<V> {
     checkpoint: FullCheckpoint,
     namespace: String,
     shared: SharedThread<V>,
+    /// That of the loaded thread which has its values, if it is one.
+    generation: Option<u64>,
 }
 
-/// Where a checkpoint is, with its id.
+/// Where a checkpoint is, with its id; at hand with the generation of the loaded thread.
 enum Location {
     Nowhere,
     /// Since the last snapshot, or the last of its namespace.
-    AtHand(String, FullCheckpoint),
+    AtHand(String, FullCheckpoint, u64),
     BeforeSnapshot(String, CheckpointMark),
 }
 
@@ -72,7 +74,7 @@ impl<C: CacheClient> ThreadCache<C> {
         &self,
         found: CheckpointLookup<C::Value>,
     ) -> Result<FoundCheckpoint<C::Value>, C::Error> {
-        let CheckpointLookup { id, checkpoint, namespace, shared } = found;
+        let CheckpointLookup { id, checkpoint, namespace, shared, generation } = found;
         let (mut values, mut lists, mut writes) = (Vec::new(), Vec::new(), Vec::new());
         for CheckpointValue { name, stamp, bytes } in checkpoint.values {
             let (value, items) = decode(&self.client, &bytes)?;
@@ -84,7 +86,7 @@ impl<C: CacheClient> ThreadCache<C> {
         }
         self.access(&shared, |cached| {
             let last = cached.thread.as_ref().and_then(|thread| thread.last(&namespace));
-            if last == Some(&*id) {
+            if last == Some(&*id) && generation == Some(cached.generation) {
                 for (name, stamp, items) in lists {
                     cached.known.insert_list(&namespace, name, stamp, items);
                 }
@@ -107,9 +109,9 @@ impl<C: CacheClient> ThreadCache<C> {
             Err(error) => return Ok(Err(error)),
         };
         let shared = self.shared_thread(name);
-        let (id, checkpoint) = match location {
+        let (id, checkpoint, generation) = match location {
             Location::Nowhere => return Ok(Ok(None)),
-            Location::AtHand(id, checkpoint) => (id, checkpoint),
+            Location::AtHand(id, checkpoint, generation) => (id, checkpoint, Some(generation)),
             Location::BeforeSnapshot(id, mark) => {
                 let place = (name, space, &*id);
                 let checkpoint = self.past(sealed_store, &shared, place, &mark).await?;
@@ -120,10 +122,11 @@ impl<C: CacheClient> ThreadCache<C> {
                 }
                 let place = (space, &*id);
                 let writes = LangGraphThread::writes_of(sealed_store, name, place, &mark).await?;
-                (id, checkpoint.with_writes(writes))
+                (id, checkpoint.with_writes(writes), None)
             }
         };
-        Ok(Ok(Some(CheckpointLookup { id, checkpoint, namespace: space.to_owned(), shared })))
+        let namespace = space.to_owned();
+        Ok(Ok(Some(CheckpointLookup { id, checkpoint, namespace, shared, generation })))
     }
 
     /// Where a checkpoint is, and what is loaded of the thread; `None` if the thread was
@@ -151,9 +154,11 @@ impl<C: CacheClient> ThreadCache<C> {
         }
         Ok(self.access(shared, |cached| {
             let thread = cached.thread.as_ref()?;
-            let location = match thread.full_checkpoint(space, &id) {
-                Some(checkpoint) => Location::AtHand(id, checkpoint),
-                None => Location::BeforeSnapshot(id, mark),
+            let location = if let Some(checkpoint) = thread.full_checkpoint(space, &id) {
+                Location::AtHand(id, checkpoint, cached.generation)
+            } else {
+                let mark = thread.mark(space, &id)?.clone();
+                Location::BeforeSnapshot(id, mark)
             };
             Some((location, thread.seen()))
         }))

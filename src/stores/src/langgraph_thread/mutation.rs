@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::cached_values::CachedValues;
 use super::value_format::{EncodedItems, ListItems, encode_items, encode_list, encode_one};
-use super::{CacheClient, LangGraphThread, NewCheckpoint, TaskWrite, ValueChange};
+use super::{CacheClient, CheckpointMark, LangGraphThread, NewCheckpoint, TaskWrite, ValueChange};
 
 /// A change of a thread. It is applied again if another writer was first.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ impl<V> PutCheckpoint<V> {
                 known.insert_list(&self.namespace, name, stamp, items);
             }
         }
-        if let Some(before) = before {
+        if let Some(before) = before.filter(|before| self.parent.as_ref() == Some(before)) {
             known.forget_written(&self.namespace, &before);
         }
         Ok(())
@@ -134,7 +134,7 @@ impl<V> PutCheckpoint<V> {
             splice(client, name, items, known)?
         } else {
             let EncodedItems { bytes, ends } = encode_list(client, name, &items)?;
-            (ValueChange::Whole(bytes), ListItems { items, ends })
+            (ValueChange::Whole(bytes), ListItems::new(items, ends))
         };
         Ok((change, Some(items)))
     }
@@ -172,7 +172,7 @@ fn splice<C: CacheClient>(
     ends.extend(encoded.ends.iter().map(|end| first + end));
     let now = ends.last().copied().unwrap_or(first);
     ends.extend(kept.iter().map(|end| end - last + now));
-    Ok((change, ListItems { items, ends }))
+    Ok((change, ListItems { items, ends, unchanged: (head, tail) }))
 }
 
 impl<V: Clone> PutWrites<V> {
@@ -198,7 +198,45 @@ impl<V: Clone> PutWrites<V> {
             });
         }
         thread.put_writes(&self.namespace, &self.id, writes);
-        known.add_written(thread, (&self.namespace, &self.id), written.into_iter());
+        let last = thread.last(&self.namespace).map(str::to_owned);
+        let Some(next) = last.filter(|last| *last > self.id) else {
+            known.add_written((&self.namespace, &self.id), written.into_iter());
+            return Ok(());
+        };
+        known.forget_written(&self.namespace, &self.id);
+        written.into_iter().try_for_each(|(channel, items)| {
+            self.correct(client, (&mut *thread, &mut *known), &next, (&channel, &items))
+        })
+    }
+
+    /// Corrects the checkpoint after this one if it was put before these writes arrived: of an item
+    /// that a task has changed in place and written, it took what was stored before.
+    fn correct<C: CacheClient<Value = V>>(
+        &self,
+        client: &C,
+        (thread, known): (&mut LangGraphThread, &mut CachedValues<V>),
+        next: &str,
+        (channel, written): (&str, &[V]),
+    ) -> Result<(), C::Error> {
+        let namespace = self.namespace.as_str();
+        let written: BTreeSet<_> = written.iter().map(|item| client.identity(item)).collect();
+        let is_written = |item: &V| written.contains(&client.identity(item));
+        if !known.list(namespace, channel).is_some_and(|list| list.unchanged().any(is_written)) {
+            return Ok(());
+        }
+        let stamp = thread.stamp(namespace, next, channel).map(|(stamp, _)| stamp);
+        let list = known.take_list(namespace, channel, stamp);
+        let follows = |mark: &CheckpointMark| mark.parent.as_ref() == Some(&self.id);
+        let Some(list) = list.filter(|_| thread.mark(namespace, next).is_some_and(follows)) else {
+            return Ok(()); // it is encoded whole next time
+        };
+        let EncodedItems { bytes, ends } = encode_list(client, channel, &list.items)?;
+        let again = thread.put_again(namespace, next, (channel, bytes));
+        again.map_err(|fault| client.error(fault))?;
+        if let Some((stamp, _)) = thread.stamp(namespace, next, channel) {
+            let list = ListItems::new(list.items, ends);
+            known.insert_list(namespace, channel.to_owned(), stamp, list);
+        }
         Ok(())
     }
 }

@@ -6,8 +6,8 @@ use antiphon_runtime::store::EntryRange;
 
 use super::cached_thread::{CachedThread, PendingWrite};
 use super::{
-    CacheClient, CheckpointKeys, LangGraphThread, OWNER, ThreadCache, WriteTurn, copied,
-    remove_checkpoints,
+    CacheClient, CheckpointKeys, KnownEntries, LangGraphThread, OWNER, ThreadCache, WriteTurn,
+    copied, remove_checkpoints,
 };
 use crate::sealed_store::SealedStore;
 
@@ -60,8 +60,10 @@ impl<C: CacheClient> ThreadCache<C> {
     async fn rewrite(&self, name: &str, rewrite: Rewrite<'_>) -> Result<bool, C::Error> {
         let sealed_store = self.client.sealed_store()?;
         let mut turn = WriteTurn::new(&sealed_store, name);
+        let mut replaced = None;
         loop {
-            match self.rewritten(&sealed_store, (name, rewrite), &turn).await {
+            let place = (name, rewrite);
+            match self.rewritten(&sealed_store, place, &turn, &mut replaced).await {
                 Ok(is_empty) => {
                     self.access(&self.shared_thread(name), CachedThread::invalidate);
                     return Ok(is_empty);
@@ -71,11 +73,13 @@ impl<C: CacheClient> ThreadCache<C> {
         }
     }
 
+    /// Entries that an earlier attempt has `replaced`, and not removed, are removed by the next.
     async fn rewritten(
         &self,
         sealed_store: &SealedStore,
         (name, rewrite): (&str, Rewrite<'_>),
         turn: &WriteTurn,
+        replaced: &mut Option<KnownEntries>,
     ) -> Result<bool, Fault> {
         let (store, owner) = (sealed_store.store(), turn.alone().unwrap_or(OWNER));
         let mut thread = LangGraphThread::load(sealed_store, name).await?;
@@ -86,14 +90,18 @@ impl<C: CacheClient> ThreadCache<C> {
                 None
             }
         };
-        let is_empty = thread.marks().next().is_none();
-        let Some(batch) = thread.batch(sealed_store, owner, self.clock.now())? else {
-            return Ok(is_empty);
-        };
-        let claim = turn.alone().is_none().then(|| store.claim(name, OWNER, WriteTurn::TERM));
-        PendingWrite::of(claim, store.append(batch)).stored().await?;
-        if let Some(first) = first {
-            let span = EntryRange { from: 0, to: first.saturating_sub(1) };
+        let is_empty = thread.is_empty();
+        if let Some(batch) = thread.batch(sealed_store, owner, self.clock.now())? {
+            let first = batch.entries.iter().find(|entry| Some(entry.seq) == first);
+            let first = first.map(KnownEntries::up_to);
+            let claim = turn.alone().is_none().then(|| store.claim(name, OWNER, WriteTurn::TERM));
+            PendingWrite::of(claim, store.append(batch)).stored(sealed_store, name).await?;
+            *replaced = first.or_else(|| replaced.take());
+        }
+        if let Some(first) = replaced
+            && first.are_stored(sealed_store, name).await?
+        {
+            let span = EntryRange { from: 0, to: first.span().from.saturating_sub(1) };
             store.remove(name, owner, span).await?;
         }
         Ok(is_empty)
@@ -111,7 +119,7 @@ impl<C: CacheClient> ThreadCache<C> {
                 continue;
             }
             let thread = LangGraphThread::load(&sealed_store, name).await.map_err(raised)?;
-            if thread.marks().next().is_some() {
+            if !thread.is_empty() {
                 return Ok(());
             }
             // A later writer has to take it first, and then it stays.

@@ -131,7 +131,7 @@ impl LangGraphThread {
             mark.seq = seq;
             mark.wrote.clear();
         }
-        held.records.insert(checkpoint.id, CheckpointRecord { head, values });
+        held.records.insert(checkpoint.id, CheckpointRecord { step: 0, head, values });
         Ok(())
     }
 }

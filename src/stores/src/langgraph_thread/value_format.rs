@@ -21,6 +21,8 @@ pub enum Serializer {
 pub(super) struct ListItems<V> {
     pub(super) items: Vec<V>,
     pub(super) ends: Vec<usize>,
+    /// How many at the beginning and at the end were taken for unchanged when it was stored.
+    pub(super) unchanged: (usize, usize),
 }
 
 /// Some items of a list as bytes.
@@ -52,6 +54,17 @@ impl Serializer {
 }
 
 impl<V> ListItems<V> {
+    /// A list of which all items were encoded or decoded.
+    pub(super) const fn new(items: Vec<V>, ends: Vec<usize>) -> Self {
+        Self { items, ends, unchanged: (0, 0) }
+    }
+
+    /// The items that were taken for unchanged.
+    pub(super) fn unchanged(&self) -> impl Iterator<Item = &V> {
+        let (head, tail) = self.unchanged;
+        self.items.iter().take(head).chain(self.items.iter().rev().take(tail))
+    }
+
     /// Where the first `count` items end; the bytes begin with a tag.
     pub(super) fn end(&self, count: usize) -> usize {
         let last = count.checked_sub(1).and_then(|last| self.ends.get(last));
@@ -121,7 +134,7 @@ pub(super) fn decode<C: CacheClient>(
     let (items, left): (Vec<_>, Vec<_>) = client.decode(serializer, from)?.into_iter().unzip();
     if is_list {
         let ends = left.into_iter().map(|left| bytes.len() - left).collect();
-        return Ok((client.list(&items)?, Some(ListItems { items, ends })));
+        return Ok((client.list(&items)?, Some(ListItems::new(items, ends))));
     }
     let [value] = <[_; 1]>::try_from(items)
         .map_err(|_| raised(corrupt("no value, or several, in place of one")))?;
