@@ -180,7 +180,7 @@ class Meddled:
 
     def __init__(self, threads: Any, **before: Callable[[], Any]) -> None:
         self._threads = threads
-        self._before = before
+        self.before = before
         self.calls: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
@@ -188,11 +188,20 @@ class Meddled:
 
         def call(*args: Any) -> Any:
             self.calls.append(name)
-            if name in self._before:
-                self._before.pop(name)()
+            if name in self.before:
+                self.before.pop(name)()
             return called(*args)
 
         return call
+
+
+def put_deltas(saver: AntiphonSaver) -> RunnableConfig:
+    """Keeps a value, and two checkpoints of other runs that a delta channel makes from it."""
+    where = put(saver, {"log": ["first"]}, run_id="0")
+    for number in (1, 2):
+        counters = {"log": (number, number)}
+        where = put(saver, {}, where, run_id=str(number), counters_since_delta_snapshot=counters)
+    return where
 
 
 class TestRemoving:
@@ -208,6 +217,39 @@ class TestRemoving:
             assert [values["n"] for values in shown(other)] == ["new", 2]
             one.prune(["t"])
             assert [values["n"] for values in shown(other)] == ["new"]
+
+    def test_a_checkpoint_that_becomes_the_latest_while_a_thread_is_pruned_stays(
+        self, url: str
+    ) -> None:
+        with AntiphonSaver.open(url) as one, AntiphonSaver.open(url) as other:
+            for number in range(3):
+                put(one, {"n": number}, run_id=str(number))
+            meddled: Any = Meddled(one._threads, get=lambda: other.delete_for_runs(["2"]))
+            one._threads = meddled
+            one.prune(["t"])
+            assert [values["n"] for values in shown(other)] == [1]
+
+    def test_a_source_that_becomes_the_latest_while_a_thread_is_pruned_stays(
+        self, url: str
+    ) -> None:
+        with AntiphonSaver.open(url) as one, AntiphonSaver.open(url) as other:
+            put_deltas(one)
+
+            def remove_at_next() -> None:
+                meddled.before["get"] = lambda: other.delete_for_runs(["1", "2"])
+
+            # The latest checkpoint is read, but not its source.
+            meddled: Any = Meddled(one._threads, get=remove_at_next)
+            one._threads = meddled
+            one.prune(["t"])
+            assert shown(other) == [{"log": ["first"]}]
+
+    def test_a_thread_is_pruned_although_a_source_was_removed_before(self, url: str) -> None:
+        with AntiphonSaver.open(url) as saver:
+            latest = put_deltas(saver)
+            saver.delete_for_runs(["1"])
+            saver.prune(["t"])
+            assert [found.config for found in saver.list(WHERE)] == [latest]
 
     def test_removing_one_thread_does_not_take_its_name_for_a_list_of_letters(
         self, url: str
@@ -305,3 +347,29 @@ class TestLists:
             assert next(shown).checkpoint["channel_values"] == {"n": 79}
             saver.delete_thread("t")
             assert list(shown) == []
+
+    @pytest.mark.parametrize("wanted", [None, {}, {"kind": "new"}])
+    def test_what_is_pruned_before_it_is_shown_gives_way_to_what_is_new(
+        self, url: str, wanted: dict[str, Any] | None
+    ) -> None:
+        with AntiphonSaver.open(url) as one, AntiphonSaver.open(url) as other:
+            for number in range(3):
+                put(one, {"n": number}, kind="new")
+
+            def replace() -> None:
+                put(other, {"n": "new"}, kind="new")
+                other.prune(["t"])
+
+            meddled: Any = Meddled(one._threads, get=replace)
+            one._threads = meddled
+            found = [at.checkpoint["channel_values"] for at in one.list(WHERE, filter=wanted)]
+            assert found == [{"n": "new"}]
+
+    def test_what_the_filter_leaves_out_is_read_once(self, url: str) -> None:
+        with AntiphonSaver.open(url) as saver:
+            for number in range(3):
+                put(saver, {"n": number})
+            meddled: Any = Meddled(saver._threads)
+            saver._threads = meddled
+            assert list(saver.list(WHERE, filter={"kind": "new"})) == []
+            assert meddled.calls == ["page", "get", "get", "get"]

@@ -10,7 +10,7 @@ from uuid import UUID
 from antiphon.checkpoint._langgraph.checkpoint_ref import CheckpointRef, FoundCheckpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Generator
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import CheckpointTuple
@@ -34,12 +34,25 @@ class CheckpointQuery(NamedTuple):
     before: RunnableConfig | None
     limit: int | None
 
-    def is_wanted(self) -> Callable[[dict[str, Any]], bool] | None:
+    def is_wanted(self) -> _MetadataFilter | None:
         """Whether metadata is what the filter says; nothing if there is no filter."""
-        wanted = self.filter
-        if not wanted:
-            return None
-        return lambda metadata: all(metadata.get(key) == wanted[key] for key in wanted)
+        return _MetadataFilter(self.filter) if self.filter else None
+
+
+class _MetadataFilter:
+    """Tells whether the metadata of one checkpoint is wanted, and remembers a no.
+
+    A checkpoint that is gone is not asked about, so that it differs from one that is not wanted.
+    """
+
+    def __init__(self, wanted: dict[str, Any]) -> None:
+        self._wanted = wanted
+        self.has_refused = False
+
+    def __call__(self, metadata: dict[str, Any]) -> bool:
+        is_wanted = all(metadata.get(key) == value for key, value in self._wanted.items())
+        self.has_refused = not is_wanted
+        return is_wanted
 
 
 MAX_PRUNED = 10
@@ -73,13 +86,12 @@ def _list_once(
         ref: CheckpointRef | None = yield from order.next()
         if ref is None:
             break
-        checkpoint: FoundCheckpoint | None = yield threads.get(
-            ref.thread, ref.key, query.is_wanted()
-        )
+        is_wanted = query.is_wanted()
+        checkpoint: FoundCheckpoint | None = yield threads.get(ref.thread, ref.key, is_wanted)
         if checkpoint is not None:
             yield ref.tuple(checkpoint)
             found += 1
-        elif query.filter is None:
+        elif is_wanted is None or not is_wanted.has_refused:
             missing += 1
     return found, missing
 

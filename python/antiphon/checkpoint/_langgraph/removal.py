@@ -24,27 +24,51 @@ def prune_threads(
     for thread in map(str, thread_ids):
         if strategy == "delete":
             yield threads.delete(thread)
-            continue
+        else:
+            yield from _keep_latest(threads, thread)
+
+
+def _keep_latest(threads: LangGraphThreads, thread: str) -> Steps[None]:
+    kept: set[tuple[str, str]] | None = None
+    # Each further round is due to others who have removed something.
+    while kept is None:
         checkpoints = yield threads.checkpoints(thread)
-        latest = {namespace: name for namespace, name, *_ in checkpoints}
-        kept: set[tuple[str, str]] = set()
-        for namespace, name in latest.items():
-            ref = CheckpointRef(thread, namespace, name)
-            kept.update((yield from _with_sources(threads, ref)))
-        # What others have added since is none of these.
-        gone = {(namespace, name) for namespace, name, *_ in checkpoints} - kept
-        if gone:
-            yield threads.remove(thread, gone)
+        listed = [(namespace, name) for namespace, name, *_ in checkpoints]
+        kept = yield from _needed(threads, thread, listed)
+    # What others have added since is none of these.
+    gone = set(listed) - kept
+    if gone:
+        yield threads.remove(thread, gone)
 
 
-def _with_sources(threads: LangGraphThreads, ref: CheckpointRef) -> Steps[set[tuple[str, str]]]:
-    """A checkpoint, and those that LangGraph makes the values of its delta channels from."""
+def _needed(
+    threads: LangGraphThreads, thread: str, listed: list[tuple[str, str]]
+) -> Steps[set[tuple[str, str]] | None]:
+    """The last checkpoint of each namespace, with its sources; none if one was removed since."""
+    needed: set[tuple[str, str]] = set()
+    for namespace, name in dict(listed).items():
+        ref = CheckpointRef(thread, namespace, name)
+        found = yield from _with_sources(threads, ref, listed)
+        if found is None:
+            return None
+        needed |= found
+    return needed
+
+
+def _with_sources(
+    threads: LangGraphThreads, ref: CheckpointRef, listed: list[tuple[str, str]]
+) -> Steps[set[tuple[str, str]] | None]:
+    """A checkpoint, and those that LangGraph makes the values of its delta channels from.
+
+    None if one of them was listed, and is removed.
+    """
     kept: set[tuple[str, str]] = set()
     wanted: set[str] | None = None
     while ref.id is not None:
         found: FoundCheckpoint | None = yield threads.get(ref.thread, ref.key)
         if found is None:
-            break
+            # LangGraph too looks no further than a source that is not there.
+            return None if ref.key in listed else kept
         name, parent, (_, metadata), values, _ = found
         kept.add((ref.namespace, name))
         if wanted is None:
