@@ -127,7 +127,7 @@ class RunHandle:
 
     def asks_above(self) -> bool:
         """Passes the questions of a nested graph to the run of the node that invoked it."""
-        if not self.is_paused():
+        if self._run.outcome != "paused":
             return False
         with pausing():
             return relay_questions(self._run)
