@@ -50,6 +50,7 @@ mod prompts;
 pub mod record;
 pub mod reference;
 pub mod repair;
+mod repeated_step;
 pub mod schedule;
 pub mod state;
 mod step_input;

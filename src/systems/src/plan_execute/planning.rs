@@ -13,6 +13,7 @@ use super::plan::{PlanSource, PlanStep, StagedPlan};
 use super::plan_example::examples;
 use super::record::{ContextEntry, ErrorSummary, ReplanOutcome, ReplanRecord};
 use super::repair::{RepairedPlan, repaired};
+use super::repeated_step::repeated_steps;
 use super::state::{PlanProgress, State, TaskStatus};
 use super::step_output::StepStatus;
 use super::validation::{CheckedPlan, PlanViolation, check};
@@ -189,7 +190,7 @@ fn planned(cx: &NodeContext<PlanExecute>, reply: &RoleReply) -> Patch<State> {
     let raw = said.or_else(|| stages.as_ref().map(Json::to_string));
     let mut patch = Patch::default();
     let stages = stages.map(|stages| repair_plan(cx, stages, &mut patch));
-    let CheckedPlan { plan, mut violations } = match &stages {
+    let CheckedPlan { mut plan, mut violations } = match &stages {
         Some(stages) => check_plan(cx, stages),
         None => unreadable(),
     };
@@ -197,6 +198,12 @@ fn planned(cx: &NodeContext<PlanExecute>, reply: &RoleReply) -> Patch<State> {
         let capabilities = &cx.system().capabilities;
         violations.extend(invented_numbers(plan, &cx.state.user_task, capabilities));
     }
+    let repeated = match &plan {
+        Some(plan) if cx.state.attempt > 0 => repeated_steps(&cx.state, cx.system(), plan),
+        _ => Vec::new(),
+    };
+    plan = plan.filter(|_| repeated.is_empty());
+    violations.extend(repeated);
     patch.set_or_reset(State::raw_llm_response, raw);
     if !violations.is_empty() {
         let data = json!({"violations": shown(&violations), "canRun": plan.is_some()});

@@ -29,6 +29,8 @@ pub enum StepErrorKind {
     InvalidInput,
     /// The tool, or its worker, reported a failure.
     ToolError,
+    /// The tool could not be reached.
+    ToolTransport,
     /// It took too long.
     Timeout,
     /// Nobody carries out steps of its role.
@@ -100,6 +102,7 @@ impl StepError {
                 StepErrorKind::Policy
             }
             (_, Category::Timeout) => StepErrorKind::Timeout,
+            (_, Category::ToolTransport) => StepErrorKind::ToolTransport,
             (_, Category::ModelTransport) => StepErrorKind::ModelTransport,
             (_, Category::ModelOutput) => StepErrorKind::ModelOutput,
             _ => StepErrorKind::ToolError,

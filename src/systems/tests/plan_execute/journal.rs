@@ -39,10 +39,10 @@ fn listed() -> Vec<(Vec<String>, BTreeSet<String>)> {
     .collect()
 }
 
-/// The pages "long", which is to be summarised, and "lost", which is not there.
+/// The pages "long", which is to be summarised, and "lost" and "gone", which are not there.
 fn pages() -> Arc<FakeTool> {
     Arc::new(FakeTool::new("read_page", |arguments| match arguments["url"].as_str() {
-        Some("lost") => Err(closed("the server answered 404")),
+        Some("lost" | "gone") => Err(closed("the server answered 404")),
         Some("long") => Ok(json!({"text": "Tea. ".repeat(1_000)})),
         _ => Ok(json!({"text": "Two minutes."})),
     }))
@@ -65,7 +65,7 @@ async fn goes_well() -> ScriptedRun {
 
 async fn fails() -> ScriptedRun {
     let first = json!([[read("r1", "a")], [read("r2", "lost")]]);
-    let second = json!([[read("r1", "a")], [read("r3", "lost")], [read("r4", "a")]]);
+    let second = json!([[read("r1", "a")], [read("r3", "gone")], [read("r4", "a")]]);
     let scene = scene(&json!({"max_revisions": 1})).plans(&[first, second]);
     scene.answers("It is lost.").ask("How long?").await
 }
@@ -222,7 +222,7 @@ async fn steps() -> Vec<(ScriptedRun, &'static [&'static str])> {
 
 /// Failures that come again, credentials that are refused, and a thread that keeps a task.
 async fn limits() -> Vec<(ScriptedRun, &'static [&'static str])> {
-    let same = vec![json!([[read("r1", "lost")]]); 3];
+    let same = ["r2", "r3", "r4"].map(|id| json!([[read(id, id)], [read("r1", "lost")]]));
     let failing = |settings: &Json| scene(settings).plans(&same).answers("It is lost.");
     let cycle = failing(&json!({"max_revisions": 9})).ask("How long?").await;
     let total = failing(&json!({"max_total_replans": 1})).ask("How long?").await;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use antiphon_core::SideEffect;
+use antiphon_core::{Category, Fault, SideEffect};
 use antiphon_systems::Outcome;
+use antiphon_systems::plan_execute::record::ReplanOutcome;
 use antiphon_systems::plan_execute::{AnswerSource, StepStatus, TaskStatus};
 use serde_json::{Value as Json, json};
 
@@ -77,7 +78,11 @@ async fn three_plans_that_fail_are_the_end() {
 /// PE-13 of `docs/systems/plan-execute.md`.
 #[tokio::test]
 async fn the_same_failure_is_not_revised_for_ever() {
-    let plans = vec![json!([[mood("a", "bad")]]); 4];
+    // Each plan does something that the others have not done.
+    let plans = ["a1", "a2", "a3", "a4"].map(|id| {
+        let good = step(id, "UtilityAgent", "moody", &json!({"mood": "good", "for": id}));
+        json!([[good], [mood("a", "bad")]])
+    });
     let scene_with = |settings: &Json| {
         Scene::new(settings).tool(&moody()).plans(&plans).answers("It cannot be found.")
     };
@@ -89,6 +94,70 @@ async fn the_same_failure_is_not_revised_for_ever() {
     let run = scene_with(&settings).ask("Find it.").await;
     assert!(run.journal().contains(&"REPLAN_TOTAL_LIMIT_EXCEEDED"));
     assert_eq!(run.output().attempts, 2);
+}
+
+/// PE-49 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_revised_plan_that_begins_with_what_has_failed_is_refused_once() {
+    let plan = |id: &str, next: &str| {
+        let input = json!({"mood": "@{outputs.a.result_data}"});
+        json!([
+            [mood("a", "good")],
+            [mood(id, "bad")],
+            [step(next, "UtilityAgent", "moody", &input)]
+        ])
+    };
+    let scene_with = |plans: &[Json]| {
+        Scene::new(&json!({})).tool(&moody()).plans(plans).answers("Bad mood, whatever is tried.")
+    };
+    // Other ids change nothing, nor what comes after it, nor that a completed step is left out.
+    let rest = json!([[mood("b", "bad"), mood("d", "good")]]);
+    for repeated in [plan("b", "c"), plan("x", "y"), rest] {
+        let run = scene_with(&[plan("b", "c"), repeated.clone(), repeated]).ask("Find it.").await;
+        let output = run.output();
+        assert_eq!((output.attempts, output.status), (1, TaskStatus::FailedExecution));
+        assert_eq!(run.requests("planner").len(), 3);
+        assert!(run.read_by("planner").contains("the step fails in the same way again: bad mood"));
+        assert_eq!(output.final_answer.as_deref(), Some("Bad mood, whatever is tried."));
+        assert!(output.error_summary.as_ref().unwrap().reason.contains("bad mood"));
+        assert_eq!(output.replan_history[0].outcome, ReplanOutcome::NoPlan);
+    }
+    let plans = [plan("b", "c"), plan("b", "c"), json!([[mood("d", "good")]])];
+    let run = scene_with(&plans).ask("Find it.").await;
+    assert_eq!((run.output().attempts, run.output().status), (2, TaskStatus::Completed));
+}
+
+/// PE-49: what may go well the next time is tried again.
+#[tokio::test]
+async fn a_step_that_has_failed_is_tried_again_if_it_may_go_well() {
+    let lost = || Fault::foreign(Category::ToolTransport, "tool_unreachable", "lost".to_owned());
+    let unreachable = || Arc::new(FakeTool::new("moody", move |_| Err(lost())));
+    let mut writing = FakeTool::new("write", |arguments| Ok(arguments.clone()));
+    writing.spec.side_effect = SideEffect::Write;
+    let writing = Arc::new(writing);
+    let write = step("w", "UtilityAgent", "write", &json!({}));
+    let again = json!([[mood("a", "good")], [mood("b", "bad")]]);
+    let first = json!([[mood("c", "good")], [mood("b", "bad")]]);
+    let source = json!({"mood": "@{outputs.a.result_data}"});
+    let uses = |of: &str| json!([[mood("a", of)], [step("b", "UtilityAgent", "moody", &source)]]);
+    let nothing = json!({});
+    for (tool, settings, plans) in [
+        (unreachable(), &nothing, [again.clone(), again.clone()]),
+        (moody(), &json!({"reuse_completed_steps": false}), [again.clone(), again.clone()]),
+        (moody(), &nothing, [again.clone(), first]),
+        (moody(), &nothing, [json!([[mood("b", "bad"), write]]), json!([[mood("b", "bad")]])]),
+        (
+            moody(),
+            &nothing,
+            [uses("good"), json!([[mood("a", "good"), mood("d", "good")], uses("good")[1]])],
+        ),
+    ] {
+        let mut settings = settings.clone();
+        settings["max_revisions"] = json!(1);
+        let scene = Scene::new(&settings).tool(&tool).tool(&writing);
+        let run = scene.plans(&plans).answers("Not found.").ask("Find it.").await;
+        assert_eq!((run.output().attempts, run.requests("planner").len()), (2, 2), "{plans:?}");
+    }
 }
 
 /// PE-14 of `docs/systems/plan-execute.md`.
