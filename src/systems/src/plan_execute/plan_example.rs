@@ -6,13 +6,13 @@ use serde_json::{Value as Json, json};
 use super::capability::{
     CALCULATOR, Capabilities, DOCUMENT_SEARCH, DOCUMENTS, FILES, MODEL, PAGES, SEARCH,
 };
-use super::operation::PDF;
+use super::operation::{CREATE, PDF};
 use crate::tool_arguments::{properties, required};
 
 /// Tasks and their plans, line by line.
 pub(super) fn examples(capabilities: &Capabilities) -> String {
     let example = PlanExample { capabilities };
-    let plans = std::iter::once(example.fact()).chain(example.calculation());
+    let plans = std::iter::once(example.fact()).chain(example.calculation()).chain(example.file());
     let shown = plans.map(|(task, stages)| {
         let steps = (1..).zip(stages).map(|(number, step)| json!([step.json(number)]));
         let plan = json!({"stages": steps.collect::<Vec<_>>()});
@@ -71,14 +71,19 @@ impl PlanExample<'_> {
             let input = json!({ "expression": expression });
             steps.push(ExampleStep::new(CALCULATOR, "calculate the price of three", input));
         }
-        if !self.writes_pdf() {
+        if !self.writes(PDF) {
             return Some(("What do 3 tickets cost?", steps));
         }
         let content = format!("3 tickets cost @{{outputs.s{}.result_data}}.", steps.len());
-        let params = json!({"filename": "tickets.pdf", "content": content});
-        let input = json!({"operation": PDF, "params": params});
-        steps.push(ExampleStep::new(FILES, "write the file", input));
+        steps.push(written_file(PDF, "tickets.pdf", &content));
         Some(("What do 3 tickets cost? Write it into tickets.pdf.", steps))
+    }
+
+    /// A file whose text the task gives: nothing has to be looked up.
+    fn file(&self) -> Option<(&'static str, Vec<ExampleStep>)> {
+        let steps = || vec![written_file(CREATE, "list.txt", "Milk and bread")];
+        self.writes(CREATE)
+            .then(|| ("Write the file list.txt with the text Milk and bread.", steps()))
     }
 
     fn search(&self, query: &str, narrative: &'static str) -> Option<ExampleStep> {
@@ -101,11 +106,18 @@ impl PlanExample<'_> {
         Some(ExampleStep::new(tool, "read the best one", input))
     }
 
-    fn writes_pdf(&self) -> bool {
+    fn writes(&self, operation: &str) -> bool {
         let tool =
             self.capabilities.role_of(FILES).and_then(|role| self.capabilities.tool(role, FILES));
         let known =
             tool.and_then(|tool| tool.spec.parameters.pointer("/properties/operation/enum"));
-        known.and_then(Json::as_array).is_some_and(|known| known.iter().any(|name| name == PDF))
+        known
+            .and_then(Json::as_array)
+            .is_some_and(|known| known.iter().any(|name| name == operation))
     }
+}
+
+fn written_file(operation: &str, name: &str, content: &str) -> ExampleStep {
+    let params = json!({"filename": name, "content": content});
+    ExampleStep::new(FILES, "write the file", json!({"operation": operation, "params": params}))
 }

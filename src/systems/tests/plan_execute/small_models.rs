@@ -49,6 +49,7 @@ async fn a_small_model_is_asked_for_plan_and_answer_alone() {
         returns("read_page", &json!({"text": "Two minutes."})),
         returns("calculate", &json!({"number": 6})),
         returns("write_pdf", &json!({"path": "tea.pdf"})),
+        returns("write_file", &json!({"path": "tea.txt"})),
     ];
     let plan = json!({"stages": [[search("s1", "tea")]]});
     let answer = json!({"answer": "Two minutes."});
