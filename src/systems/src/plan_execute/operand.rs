@@ -8,6 +8,8 @@ use serde_json::{Value as Json, json};
 
 use crate::json_texts::TextPart;
 
+/// How a step asks a model for a number out of a text, in the examples and in repairs.
+pub(super) const ONLY_NUMBER: &str = "only the number";
 /// The most words after a number with a unit: `tonnes of salt a year`.
 const UNIT_WORDS: usize = 5;
 /// The same after a number without one: `pupils`.

@@ -328,6 +328,19 @@ fn a_calculation_gets_the_number_and_not_the_text_that_was_looked_up() {
     assert_eq!(repaired.stages, with_number);
 }
 
+/// PE-45 of `docs/systems/plan-execute.md`.
+#[test]
+fn each_text_of_several_that_a_function_is_given_is_one_number() {
+    let expression = "sum(@{outputs.a.result_data}, @{outputs.b.result_data})";
+    let input = json!({ "expression": expression });
+    let sum = step("c", "UtilityAgent", "CalculatorTool", &input);
+    let (plan, _) = meant(&json!([[look_up("a"), look_up("b")], [sum]]));
+    assert_eq!(
+        plan[2][0]["sub_task_input"]["expression"],
+        "sum(@{outputs.s1.result_data}, @{outputs.s2.result_data})"
+    );
+}
+
 /// PE-47 of `docs/systems/plan-execute.md`.
 #[test]
 fn a_calculation_that_is_searched_for_is_made() {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{DraftStep, PlanDraft, text_of};
 use crate::plan_execute::capability::{CALCULATOR, EXPLORER, MODEL, ORCHESTRATOR, RESEARCH};
+use crate::plan_execute::operand::ONLY_NUMBER;
 use crate::plan_execute::reference::{OPEN, OutputReference, references};
 
 impl PlanDraft<'_> {
@@ -134,7 +135,7 @@ fn texts_of(step: &DraftStep, looked_up: &BTreeMap<String, String>) -> Vec<(Stri
     by_step.into_iter().filter_map(single).collect()
 }
 
-/// Whether a reference is one operand of several: alone, or as what a function such as `sum` is
+/// Whether a reference is one operand of several: alone, or as all that a function such as `sum` is
 /// given, it may stand for many numbers.
 fn is_operand(expression: &str, reference: &str) -> bool {
     let mut parts = expression.split(reference);
@@ -143,7 +144,9 @@ fn is_operand(expression: &str, reference: &str) -> bool {
     let is_called = function.trim_end().ends_with(char::is_alphanumeric);
     let has_others =
         |part: &str| part.contains(OPEN) || part.contains(|sign: char| sign.is_ascii_digit());
-    !is_called && (has_others(before) || parts.any(has_others))
+    let after: Vec<&str> = parts.collect();
+    let is_only = is_called && after.iter().any(|part| part.trim_start().starts_with(')'));
+    !is_only && (has_others(before) || after.into_iter().any(has_others))
 }
 
 fn calculate_with(step: &mut DraftStep, written: &str, id: &str) {
@@ -157,7 +160,7 @@ fn number_step(id: &str, what: &str, calculation: &str, written: &str) -> DraftS
     let what = if what.is_empty() { calculation } else { what };
     let step = json!({
         "stepId": id, "assigned_agent_role": ORCHESTRATOR, "tool_name": MODEL,
-        "sub_task_input": {"prompt": format!("Write the number, only the number: {what}\n\n{written}")},
+        "sub_task_input": {"prompt": format!("Write the number, {ONLY_NUMBER}: {what}\n\n{written}")},
         "narrative_step": format!("take the number: {what}"),
     });
     step.as_object().cloned().unwrap_or_default()
