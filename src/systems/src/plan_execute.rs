@@ -33,6 +33,7 @@ pub mod config;
 pub mod decide;
 mod execute;
 mod explore;
+mod expression;
 mod graph;
 pub mod input;
 mod invented_number;

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use super::capability::{
     CALCULATOR, Capabilities, DOCUMENT_SEARCH, DOCUMENTS, FILES, MODEL, PAGES, SEARCH,
 };
+use super::operand::ONLY_NUMBER;
 use super::operation::{CREATE, PDF};
 use crate::tool_arguments::{properties, required};
 
@@ -64,7 +65,7 @@ impl PlanExample<'_> {
         let mut steps = vec![self.search("price of a ticket", "find the price")?];
         steps.extend(self.page());
         let read = format!("@{{outputs.s{}.result_data}}", steps.len());
-        let prompt = format!("Write the price of one ticket, only the number: {read}");
+        let prompt = format!("Write the price of one ticket, {ONLY_NUMBER}: {read}");
         steps.push(ExampleStep::new(MODEL, "take the number", json!({ "prompt": prompt })));
         if self.has(CALCULATOR) {
             let expression = format!("3 * @{{outputs.s{}.result_data}}", steps.len());

@@ -8,6 +8,7 @@ use antiphon_reply::CompiledSchema;
 use serde_json::{Value as Json, json};
 
 use super::PlanExecute;
+use super::expression::model_calculations;
 use super::invented_number::invented_numbers;
 use super::plan::{PlanSource, PlanStep, StagedPlan};
 use super::plan_example::examples;
@@ -197,12 +198,14 @@ fn planned(cx: &NodeContext<PlanExecute>, reply: &RoleReply) -> Patch<State> {
     if let Some(plan) = &plan {
         let capabilities = &cx.system().capabilities;
         violations.extend(invented_numbers(plan, &cx.state.user_task, capabilities));
+        violations.extend(model_calculations(plan, capabilities));
     }
     let repeated = match &plan {
         Some(plan) if cx.state.attempt > 0 => repeated_steps(&cx.state, cx.system(), plan),
         _ => Vec::new(),
     };
-    plan = plan.filter(|_| repeated.is_empty());
+    let is_strict = cx.system().config.strict_plan && !violations.is_empty();
+    plan = plan.filter(|_| repeated.is_empty() && !is_strict);
     violations.extend(repeated);
     patch.set_or_reset(State::raw_llm_response, raw);
     if !violations.is_empty() {

@@ -342,3 +342,40 @@ async fn a_file_with_numbers_from_nowhere_is_asked_about_once() {
         }
     }
 }
+
+/// PE-50 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_calculation_that_a_model_is_asked_for_is_asked_about_once() {
+    let plan =
+        |prompt: &str| json!([[search("a", "tea"), search("b", "cups")], [write("w", prompt)]]);
+    let (tea, cups) = ("@{outputs.a.result_data}", "@{outputs.b.result_data}");
+    let number = "Write the number, only the number: pupils";
+    for (prompt, requests) in [
+        (format!("{number}\n\n{tea} + {cups}"), 2),
+        (format!("Write the costs, Only the number: 3 * ({tea} - {cups})"), 2),
+        (format!("{number}\n\n{tea}"), 1),
+        (format!("{number}\n\n{tea}\n\n{cups}"), 1),
+        (format!("{number} of 3-4 cups\n{tea}"), 1),
+        (format!("Tell of both: {tea} + {cups}"), 1),
+    ] {
+        let numbers = returns("calculate", &json!({"number": 310}));
+        let scene = Scene::new(&json!({})).tool(&hits()).tool(&numbers);
+        let scene = scene.plans(&[plan(&prompt), plan(&prompt)]).answers("So many.");
+        let run = scene.role("step_executor", ["310"]).ask("How many?").await;
+        assert_eq!(run.requests("planner").len(), requests, "{prompt}");
+        assert_eq!(run.output().status, TaskStatus::Completed, "it can run nevertheless");
+        if requests == 2 {
+            let wrong =
+                "[1][0].sub_task_input.prompt: a model calculates wrongly; have CalculatorTool";
+            assert!(run.read_by("planner").contains(wrong), "{}", run.read_by("planner"));
+        }
+        let numbers = returns("calculate", &json!({"number": 310}));
+        let strict = Scene::new(&json!({"strict_plan": true})).tool(&hits()).tool(&numbers);
+        let strict = strict.plans(&[plan(&prompt), plan(&prompt)]).answers("So many.");
+        let run = strict.role("step_executor", ["310"]).ask("How many?").await;
+        assert_eq!(run.output().status == TaskStatus::FailedPlanning, requests == 2, "{prompt}");
+        let without = Scene::new(&json!({})).tool(&hits()).plans(&[plan(&prompt)]);
+        let run = without.role("step_executor", ["310"]).answers("So many.").ask("How many?").await;
+        assert_eq!(run.requests("planner").len(), 1, "nothing else can calculate");
+    }
+}

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use super::stages::sources;
 use super::{DraftStep, PlanDraft, text_of};
 use crate::plan_execute::capability::{CALCULATOR, RESEARCH};
+use crate::plan_execute::expression::is_expression;
 use crate::plan_execute::reference::OPEN;
 
 impl PlanDraft<'_> {
@@ -55,21 +56,6 @@ impl PlanDraft<'_> {
         }
         self.note(format!("[{stage}][{step}]"), format!("left out, nothing needs the step: {id}"));
     }
-}
-
-/// Whether a text is numbers with operators between them. A hyphen or slash without spaces may join
-/// what is none: years, or the parts of a date.
-fn is_expression(text: &str) -> bool {
-    let is_known = |sign: char| sign.is_ascii_digit() || " .()+-*/^".contains(sign);
-    let signs: Vec<char> = text.chars().filter(|sign| *sign != ' ').collect();
-    let is_spaced = |sign: char| text.contains(&format!(" {sign} "));
-    let is_operator = |sign: char| "+*^".contains(sign) || ("-/".contains(sign) && is_spaced(sign));
-    let is_operation = |signs: &[char]| {
-        matches!(signs, [before, sign, after] if (before.is_ascii_digit() || *before == ')')
-            && is_operator(*sign)
-            && (after.is_ascii_digit() || *after == '('))
-    };
-    text.chars().all(is_known) && signs.windows(3).any(is_operation)
 }
 
 /// Whether a step calculates with the output of another one and nothing else.
