@@ -58,6 +58,7 @@ mod step_input;
 pub mod step_output;
 mod step_request;
 mod tool_step;
+mod unnamed_subject;
 pub mod validation;
 pub mod working_context;
 

@@ -17,9 +17,11 @@ use super::state::State;
 use super::step_input::fitting;
 use super::step_output::{StepError, StepErrorKind, StepOutput, StepStatus};
 use super::step_request::StepRequest;
+use super::unnamed_subject::unnamed_subject;
 use crate::json_texts::replace_fields;
 use crate::node::{NodeContext, StateView, goto, sent_to};
 use crate::patch::Patch;
+use crate::prompts::ModelTier;
 use crate::sub_task::sub_task_id;
 
 /// The fields of an event about a step.
@@ -51,7 +53,9 @@ pub(super) async fn start_stage(cx: NodeContext<PlanExecute>) -> Result<Patch<St
     let data = json!({"stageIndex": stage + 1, "steps": steps.len(), "attempt": state.attempt});
     patch.note("EXECUTION_STAGE_START", data);
     let carried = if system.config.carry_outputs { state.carried() } else { BTreeMap::new() };
-    let preparation = StepPreparation { state, carried, capabilities: &system.capabilities };
+    let is_small = system.resources.roles.tier("step_executor") == ModelTier::Small;
+    let capabilities = &system.capabilities;
+    let preparation = StepPreparation { state, carried, capabilities, is_small };
     let (mut starts, mut results) = (Vec::new(), BTreeMap::new());
     for step in steps {
         if let Some(reused) =
@@ -95,6 +99,8 @@ struct StepPreparation<'s> {
     state: &'s State,
     carried: BTreeMap<String, StepOutput>,
     capabilities: &'s Capabilities,
+    /// Whether a small model writes what steps ask for.
+    is_small: bool,
 }
 
 impl StepPreparation<'_> {
@@ -110,6 +116,9 @@ impl StepPreparation<'_> {
         let tool = tool.ok_or_else(|| unknown_tool(step))?;
         if matches!(tool.action, StepAction::AskModel) {
             let outputs = OutputResolver::new(&is_step, &output);
+            if let Some(error) = unnamed_subject(self.state, step).filter(|_| self.is_small) {
+                return Err(error);
+            }
             let previous = self.state.earlier_steps(step).pop();
             return Ok(prepared(&StepRequest { step, previous, outputs }.messages()?));
         }

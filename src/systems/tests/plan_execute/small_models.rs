@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use antiphon_models::{ScriptBranch, ScriptedModel};
 use antiphon_runtime::Tool;
-use antiphon_systems::plan_execute::{Config, PlanExecute, TaskStatus};
+use antiphon_systems::plan_execute::{Config, PlanExecute, StepErrorKind, TaskStatus};
 use antiphon_systems::prompts::ModelTier;
-use antiphon_systems::{RoleModel, SystemResourcesBuilder, SystemRunner};
+use antiphon_systems::{Outcome, RoleModel, SystemResourcesBuilder, SystemRunner};
 use serde_json::{Value as Json, json};
 
 use crate::conversation_snapshot::compare_conversation;
-use crate::fake_tools::{FakeTool, returns, search};
+use crate::fake_tools::{FakeTool, returns, search, step, write};
 use crate::scene::{Scene, ScriptedRun};
 
 /// A task of a model that is small, with replies by role.
@@ -93,6 +93,53 @@ async fn a_small_model_that_calculates_anew_is_asked_again_and_then_not_believed
 
     let run = asked(["1. Each gets a part.\n2. Both get 1056.33 of 62.", ""], 1056.3333).await;
     assert_eq!(run.requests("synthesiser").len(), 1, "it may count its parts, and round");
+}
+
+/// PE-51 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_small_model_takes_no_number_of_what_no_result_names() {
+    let prompt = "Write the number, only the number: oil of the lamp of Cape Dorn in March in \
+                  Litres\n\n@{outputs.s1.result_data}";
+    let double = json!({"expression": "2 * @{outputs.n.result_data}"});
+    let stages = json!([
+        [search("s1", "oil of the lamp of Cape Dorn")],
+        [write("n", prompt)],
+        [step("c", "UtilityAgent", "CalculatorTool", &double)],
+    ]);
+    let plan = json!({"stages": stages});
+    let asked = async |task: &str, found: &str| {
+        let hit = json!({"title": "Lamps", "url": "https://a.example", "snippet": found});
+        let tools = [
+            returns("web_search", &json!({"results": [hit]})),
+            returns("calculate", &json!({"number": 680})),
+        ];
+        let plans = vec![plan.clone(); 3];
+        let replies: [(&str, &[Json]); 3] = [
+            ("planner", &plans),
+            ("step_executor", &[json!({"text": "340"})]),
+            ("synthesiser", &[json!({"answer": "680"})]),
+        ];
+        ask_small(&replies, &tools, task).await
+    };
+    let task = "How much oil does the lamp of Cape Dorn burn? Double it.";
+    let run = asked(task, "On the western cape the lamp of Orrel burns 340 litres.").await;
+    assert_eq!(run.failure("n"), StepErrorKind::InvalidInput);
+    let message = &run.step("n").error_details.as_ref().unwrap().message;
+    assert_eq!(message, "no result so far names it: Cape Dorn");
+    assert!(run.requests("step_executor").is_empty());
+    assert_eq!((run.output().answer.as_str(), run.result.outcome), ("", Outcome::RetryLimit));
+
+    for (task, found) in [
+        (task, "Orrel burns 340 litres, and Dorn's lamp as much."),
+        (task, "CAPE DORN: 340 litres."),
+        (task, "the lamp of cape dorn burns 340 litres."),
+        ("how much oil does the lamp of cape dorn burn?", "Orrel burns 340 litres."),
+        ("How much oil is that in March, in Litres?", "Orrel burns 340 litres."),
+        ("Dorn: how much oil? Answer in English for the MMO.", "Orrel burns 340 litres."),
+    ] {
+        let run = asked(task, found).await;
+        assert_eq!(run.output().answer, "680", "{task} {found}");
+    }
 }
 
 #[tokio::test]
