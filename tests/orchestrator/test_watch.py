@@ -36,6 +36,24 @@ class AskingAgent(Agent):
         return str(ctx.ask("which one?"))
 
 
+class NarratingAgent(Agent):
+    """Emits something before and after each of two streamed replies."""
+
+    async def act(self, state: Any, ctx: AgentContext) -> str:
+        del state
+        for name in ("one", "two"):
+            ctx.emit(None, name)
+            # It never waits: all of it reaches the run at once.
+            await ctx.amodel("q", model=_pieces)
+        ctx.emit(None, "three")
+        return "done"
+
+
+async def _pieces(_: Any) -> Any:
+    for text in ("a", "b"):
+        yield text
+
+
 def _is_shown(event: Event) -> bool:
     """Whether the live view has a line for it."""
     return event.level != "debug" and event.kind != "chunk"
@@ -70,6 +88,14 @@ def test_each_start_shows_each_event_once(start: str) -> None:
     assert result.answer == "It is 42."
     assert tuple(event for event in seen if event.kind != "chunk") == result.events
     assert "".join(event.text for event in seen) == "It is 42."
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_events_come_in_the_order_in_which_an_agent_tells_them(start: str) -> None:
+    seen: list[Event] = []
+    STARTS[start](NarratingAgent(name="a"), seen.append)
+    told = [event.text or event.name for event in seen if event.kind in {"custom", "chunk"}]
+    assert told == ["one", "a", "b", "two", "a", "b", "three"]
 
 
 @pytest.mark.parametrize("start", STARTS)

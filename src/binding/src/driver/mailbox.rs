@@ -36,7 +36,7 @@ impl Answer {
     }
 }
 
-/// Something that a node emits to the watchers.
+/// Something that a node tells while it runs.
 #[derive(Debug)]
 pub(crate) struct Emission {
     pub(crate) id: TaskId,
@@ -53,19 +53,21 @@ pub(crate) enum EmittedItem {
     Token(Py<PyAny>, Py<PyAny>),
     /// What a run that it started shows, and the way down to where it is from.
     Nested(Item, Vec<String>),
+    /// A piece of a reply that is still being written.
+    Chunk(ReplyChunk),
+    /// An event, by its name.
+    Event(&'static str, serde_json::Value),
+    /// A sign that it is alive.
+    Heartbeat(Heartbeat),
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct MailboxContent {
     pub(crate) answers: Vec<(TaskId, Answer)>,
+    /// In the order in which it was told.
     pub(crate) emitted: Vec<Emission>,
-    pub(crate) chunks: Vec<(TaskId, ReplyChunk)>,
-    /// Events of tasks, by their names.
-    pub(crate) notes: Vec<(TaskId, &'static str, serde_json::Value)>,
     /// Calls of tasks that nobody will say any more what came of.
     pub(crate) abandoned: Vec<(TaskId, u32)>,
-    /// Signs that tasks are alive.
-    pub(crate) heartbeats: Vec<(TaskId, Heartbeat)>,
     pub(crate) cancel: Option<String>,
     /// Something else that the run waits for has happened.
     woken: bool,
@@ -77,9 +79,6 @@ impl MailboxContent {
     pub(crate) fn is_empty(&self) -> bool {
         self.answers.is_empty()
             && self.emitted.is_empty()
-            && self.chunks.is_empty()
-            && self.heartbeats.is_empty()
-            && self.notes.is_empty()
             && self.abandoned.is_empty()
             && self.cancel.is_none()
             && !self.woken

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use tokio::sync::mpsc;
 
 use crate::driver::exit_gate;
-use crate::driver::mailbox::{Answer, Mailbox};
+use crate::driver::mailbox::{Answer, Emission, EmittedItem, Mailbox};
 use crate::driver::native_runtime::NativeRuntime;
 use crate::driver::run::Run;
 use crate::driver::run_state::RunState;
@@ -129,8 +129,8 @@ fn answers(state: &RunState, id: TaskId) -> Vec<Json> {
 /// Passes events of a call on to its run.
 fn notes(mailbox: Arc<Mailbox>, id: TaskId) -> CallNotes {
     Arc::new(move |name, data| {
-        let post = |py: Python<'_>| mailbox.post(py, |mail| mail.notes.push((id, name, data)));
-        exit_gate::enter(post);
+        let emitted = Emission { id, item: EmittedItem::Event(name, data) };
+        exit_gate::enter(|py| mailbox.post(py, |mail| mail.emitted.push(emitted)));
     })
 }
 
@@ -141,12 +141,7 @@ async fn forward(
     mut pieces: mpsc::UnboundedReceiver<ReplyChunk>,
 ) {
     while let Some(piece) = pieces.recv().await {
-        exit_gate::enter(|py| mailbox.post(py, |mail| mail.chunks.push((id, piece))));
+        let emitted = Emission { id, item: EmittedItem::Chunk(piece) };
+        exit_gate::enter(|py| mailbox.post(py, |mail| mail.emitted.push(emitted)));
     }
-}
-
-/// Puts a piece of a reply into the trace.
-pub(crate) fn note(state: &mut RunState, id: TaskId, chunk: ReplyChunk) {
-    let (kind, name, data) = chunk.into_event();
-    state.machine.note(id, kind, name, data);
 }

@@ -5,7 +5,7 @@ use antiphon_core::Fault;
 use antiphon_core::channel::WriteOp;
 use antiphon_core::command::Update;
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::NodeId;
+use antiphon_core::graph::{Heartbeat, NodeId};
 use antiphon_core::notice::{NestedSnapshot, Notice, TaskLocation, TaskNotice, TaskProgress};
 use antiphon_core::task::{TaskId, TaskInput, TaskOutcome};
 use pyo3::intern;
@@ -47,27 +47,43 @@ impl RunState {
         self.stream.show(engine.py(), item, self.machine.namespace(scope))
     }
 
-    /// Takes over what a node emits to the watchers.
+    /// Takes over what a node tells: all but an event of a call in it counts as progress.
     pub(crate) fn emit(&mut self, py: Python<'_>, emitted: Emission) -> PyResult<()> {
         let Emission { id, item } = emitted;
-        let mut space = self.machine.namespace(id.scope);
-        let item = match item {
+        let sign = match item {
+            EmittedItem::Event(..) => None,
+            EmittedItem::Heartbeat(sign) => Some(sign),
+            _ => Some(Heartbeat::Progress),
+        };
+        if let Some(sign) = sign {
+            self.machine.record_heartbeat(id, sign, self.now);
+        }
+        let (item, below) = match item {
             EmittedItem::Custom(payload, name) => {
                 if self.stream.wants_events() {
                     self.note(id, payload.bind(py), name.as_deref());
                 }
-                Item::Custom(payload)
+                (Item::Custom(payload), Vec::new())
             }
             EmittedItem::Relayed(event) => {
                 self.machine.relay(id, event);
                 return Ok(());
             }
-            EmittedItem::Token(reader, payload) => Item::Token(reader, payload),
-            EmittedItem::Nested(item, below) => {
-                space.extend(below);
-                item
+            EmittedItem::Chunk(chunk) => {
+                let (kind, name, data) = chunk.into_event();
+                self.machine.note(id, kind, name, data);
+                return Ok(());
             }
+            EmittedItem::Event(name, data) => {
+                self.machine.note(id, EventKind::Custom, name, data);
+                return Ok(());
+            }
+            EmittedItem::Heartbeat(_) => return Ok(()),
+            EmittedItem::Token(reader, payload) => (Item::Token(reader, payload), Vec::new()),
+            EmittedItem::Nested(item, below) => (item, below),
         };
+        let mut space = self.machine.namespace(id.scope);
+        space.extend(below);
         self.stream.show(py, item, space)
     }
 

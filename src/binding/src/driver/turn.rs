@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use antiphon_core::effect::Effect;
-use antiphon_core::event::EventKind;
-use antiphon_core::graph::Heartbeat;
 use antiphon_core::task::{Failure, Task, TaskId, TaskOutcome};
 use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::Clock;
@@ -234,18 +232,7 @@ impl RunState {
         {
             self.machine.cancel(&reason, self.now);
         }
-        for (id, sign) in mail.heartbeats {
-            self.machine.record_heartbeat(id, sign, self.now);
-        }
-        for (id, chunk) in mail.chunks {
-            self.machine.record_heartbeat(id, Heartbeat::Progress, self.now);
-            native::note(self, id, chunk);
-        }
-        for (id, name, data) in mail.notes {
-            self.machine.note(id, EventKind::Custom, name, data);
-        }
         for emitted in mail.emitted {
-            self.machine.record_heartbeat(emitted.id, Heartbeat::Progress, self.now);
             self.emit(py, emitted)?;
         }
         for (id, answer) in mail.answers {

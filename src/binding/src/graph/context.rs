@@ -267,7 +267,7 @@ impl Context {
         let chunk = ReplyChunk::Text(text);
         match &self.owner {
             ContextOwner::Node(cx) => {
-                cx.run.get().mailbox.post(py, |mail| mail.chunks.push((cx.id, chunk)));
+                cx.run.get().tell(py, Emission { id: cx.id, item: EmittedItem::Chunk(chunk) });
             }
             ContextOwner::Role(role) => {
                 let (kind, name, data) = chunk.into_event();
@@ -379,7 +379,7 @@ impl Context {
 impl Context {
     fn sign(&self, py: Python<'_>, sign: Heartbeat) -> PyResult<()> {
         let cx = self.task()?;
-        cx.run.get().mailbox.post(py, |mail| mail.heartbeats.push((cx.id, sign)));
+        cx.run.get().tell(py, Emission { id: cx.id, item: EmittedItem::Heartbeat(sign) });
         Ok(())
     }
 }
