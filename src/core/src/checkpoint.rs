@@ -95,7 +95,7 @@ pub struct SuperstepDelta<V> {
     /// Which superstep of its graph it was; 0 merges the first input.
     pub step: u64,
     /// What was merged; more than once only if a router failed after a merge.
-    pub merges: SmallVec<[MergedWrites<V>; 1]>,
+    pub merges: Vec<MergedWrites<V>>,
     /// The pending work after it.
     pub pending_work: PendingWork<V>,
 }

@@ -17,11 +17,8 @@ pub struct State<V> {
     /// By channel: the revision that changed it last. Channels at the end that have never changed
     /// are missing.
     revisions: Vec<u64>,
-    /// Since the last complete merge, if tracking is on.
-    touched: Channels,
-    /// The fields of internal channels that changed meanwhile, if tracking is on.
-    touched_fields: Vec<String>,
-    traced: bool,
+    /// What has changed since the last complete merge, if that is tracked.
+    touched: Option<Box<Touched>>,
 }
 
 impl<V> Default for State<V> {
@@ -31,9 +28,7 @@ impl<V> Default for State<V> {
             changed: Channels::default(),
             revision: 0,
             revisions: Vec::new(),
-            touched: Channels::default(),
-            touched_fields: Vec::new(),
-            traced: false,
+            touched: None,
         }
     }
 }
@@ -92,8 +87,8 @@ impl<V: Value> State<V> {
             *revision = self.revision;
         }
         self.changed.add(id);
-        if self.traced {
-            self.touched.add(id);
+        if let Some(touched) = &mut self.touched {
+            touched.channels.add(id);
         }
     }
 
@@ -109,8 +104,8 @@ impl<V: Value> State<V> {
     }
 
     /// Tracks which channels each superstep changes.
-    pub(crate) const fn trace(&mut self) {
-        self.traced = true;
+    pub(crate) fn trace(&mut self) {
+        self.touched.get_or_insert_default();
     }
 
     /// Marks every channel with a value as changed, for a host that has not read any.
@@ -130,26 +125,38 @@ impl<V: Value> State<V> {
     }
 
     pub(crate) fn touched(&self) -> &[ChannelId] {
-        &self.touched.list
+        self.touched.as_ref().map_or(&[], |touched| &touched.channels.list)
     }
 
     /// Whether the changes of a superstep are tracked.
     pub(crate) const fn is_traced(&self) -> bool {
-        self.traced
+        self.touched.is_some()
     }
 
     pub(crate) fn touched_fields(&self) -> &[String] {
-        &self.touched_fields
+        self.touched.as_ref().map_or(&[], |touched| &touched.fields)
     }
 
     pub(crate) fn touch_fields(&mut self, fields: Vec<String>) {
-        self.touched_fields.extend(fields);
+        if let Some(touched) = &mut self.touched {
+            touched.fields.extend(fields);
+        }
     }
 
     pub(crate) fn clear_touched(&mut self) {
-        self.touched_fields.clear();
-        self.touched.clear();
+        if let Some(touched) = &mut self.touched {
+            touched.fields.clear();
+            touched.channels.clear();
+        }
     }
+}
+
+/// The channels that supersteps have changed.
+#[derive(Clone, Debug, Default)]
+struct Touched {
+    channels: Channels,
+    /// The fields of internal channels.
+    fields: Vec<String>,
 }
 
 /// A set of channels in the order they were added.

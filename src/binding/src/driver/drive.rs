@@ -54,12 +54,12 @@ struct State {
     current: CurrentAwait,
     event_loop: Option<Py<PyAny>>,
     /// Raised once the run has come to rest: the caller was cancelled.
-    cancelled: Option<PyErr>,
+    cancelled: Option<Box<PyErr>>,
     /// The present node was asked to leave, and may still be cleaning up.
     leaving: bool,
     deadline: Option<Py<NodeDeadline>>,
     /// Thrown into the present node when the run's time was over.
-    expired: Option<PyErr>,
+    expired: Option<Box<PyErr>>,
     /// Since other tasks of the loop last had their turn.
     supersteps: u32,
     since: Instant,
@@ -214,7 +214,7 @@ impl Stepper<'_> {
             deadline.get().stop(py)?;
         }
         if let Some(error) = self.state.cancelled.take() {
-            return Ok(error);
+            return Ok(*error);
         }
         self.drive.run.bind(py).get().raise(py)?;
         Ok(match self.drive.goal {
@@ -371,7 +371,7 @@ impl Stepper<'_> {
 
     /// The caller wants to leave: everything is stopped, and awaited, first.
     fn leave(&mut self, py: Python<'_>, error: PyErr) {
-        self.state.cancelled = Some(error);
+        self.state.cancelled = Some(Box::new(error));
         let mailbox = &self.drive.run.get().mailbox;
         mailbox.post(py, |mail| mail.cancel = Some("cancelled".to_owned()));
     }

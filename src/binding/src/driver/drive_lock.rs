@@ -34,7 +34,7 @@ pub(crate) struct DriveLock {
     /// The caller's thread waits until a standby driver is done with its turn.
     reclaimed: AtomicBool,
     /// The error that ended the standby driver, for the caller to raise.
-    failure: Mutex<Option<PyErr>>,
+    failure: Mutex<Option<Box<PyErr>>>,
     released: Condvar,
 }
 
@@ -104,7 +104,7 @@ impl DriveLock {
     /// A standby driver leaves: what has gone wrong is for the caller.
     pub(crate) fn resign(&self, failure: Option<PyErr>) {
         if failure.is_some() {
-            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure.map(Box::new);
         }
         self.stand_by();
     }
@@ -138,7 +138,8 @@ impl DriveLock {
 
     /// Why the standby driver left, if it had to.
     pub(crate) fn take_failure(&self) -> Option<PyErr> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failure.map(|failure| *failure)
     }
 
     fn change(&self, state: usize, mode: usize) -> bool {

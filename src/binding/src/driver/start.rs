@@ -45,7 +45,7 @@ pub(crate) struct StartOptions {
     pub(crate) on_enter: Option<Py<PyAny>>,
     pub(crate) on_task: Option<Py<PyAny>>,
     pub(crate) step_timeout: Option<Duration>,
-    pub(crate) breakpoints: Breakpoints,
+    pub(crate) breakpoints: Option<Arc<Breakpoints>>,
     /// Whether events are kept.
     pub(crate) events: bool,
     /// Where it is kept.

@@ -19,7 +19,7 @@ use crate::ffi;
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     options: Option<Py<StreamOptions>>,
-    parent: Option<ParentStream>,
+    parent: Option<Box<ParentStream>>,
     /// What is shown to anyone.
     modes: Modes,
     /// Called with the start and the end of tasks.
@@ -45,6 +45,7 @@ impl Stream {
     ) -> Self {
         let own = options.as_ref().map(|options| options.get().modes).unwrap_or_default();
         let modes = own | parent.as_ref().map(ParentStream::modes).unwrap_or_default();
+        let parent = parent.map(Box::new);
         Self { options, parent, modes, record, ..Self::default() }
     }
 

@@ -117,10 +117,13 @@ impl Engine {
     }
 
     /// The nodes of these names, before and after which a run stops.
-    pub(crate) fn breakpoints(&self, (before, after): (Vec<String>, Vec<String>)) -> Breakpoints {
+    pub(crate) fn breakpoints(
+        &self,
+        (before, after): (Vec<String>, Vec<String>),
+    ) -> Arc<Breakpoints> {
         let ids =
             |names: Vec<String>| names.iter().filter_map(|name| self.graph.node_id(name)).collect();
-        Breakpoints { before: ids(before), after: ids(after) }
+        Arc::new(Breakpoints { before: ids(before), after: ids(after) })
     }
 
     /// Sets a key of a state, whose keys stay in the order of the schema.

@@ -87,7 +87,7 @@ impl Engine {
             on_enter,
             on_task,
             step_timeout: step_timeout.map(|given| seconds("step_timeout", given)).transpose()?,
-            breakpoints: slf.get().breakpoints(breakpoints.unwrap_or_default()),
+            breakpoints: breakpoints.map(|names| slf.get().breakpoints(names)),
             events,
             thread_ref,
             registry,

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use smallvec::SmallVec;
-
 use crate::budget::{Budget, BudgetDimension};
 use crate::channel::ChannelId;
 use crate::checkpoint::{GraphSnapshot, MergedWrites, OutwardWrites, PendingWork, WriteSource};
@@ -57,7 +55,7 @@ pub(super) struct Frame<V> {
     /// The task that ended last, if only the commit of the whole superstep will store it.
     pub(super) unstored: Option<u32>,
     /// Merged writes since the last commit, if the run commits.
-    pub(super) merges: SmallVec<[MergedWrites<V>; 1]>,
+    pub(super) merges: Vec<MergedWrites<V>>,
 }
 
 /// A task of the current superstep.
@@ -185,7 +183,7 @@ impl<V: Value> Frame<V> {
             planned: false,
             merged: false,
             unstored: None,
-            merges: SmallVec::new(),
+            merges: Vec::new(),
             graph,
         }
     }

@@ -54,7 +54,7 @@ pub struct Options {
     /// Compiles the schemas of tools whose arguments a person changes.
     pub schemas: Schemas,
     /// Where the run stops between two supersteps.
-    pub breakpoints: Breakpoints,
+    pub breakpoints: Option<Arc<Breakpoints>>,
 }
 
 /// One run of one graph, from the first superstep to the last.

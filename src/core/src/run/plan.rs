@@ -51,8 +51,9 @@ impl<V: Value> Run<V> {
 
     /// Whether the run's own graph stops before its next superstep.
     fn is_at_breakpoint(&self) -> bool {
-        let Breakpoints { before, after } = &self.queue.breakpoints;
-        if (before.is_empty() && after.is_empty()) || self.queue.recovered.is_some() {
+        let Some(breakpoints) = &self.queue.breakpoints else { return false };
+        let Breakpoints { before, after } = &**breakpoints;
+        if self.queue.recovered.is_some() {
             return false;
         }
         let Some(frame) = self.scopes.frame(0) else { return false };

@@ -1,6 +1,7 @@
 //! The effects that a run has to hand out, and its counters.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use smallvec::SmallVec;
@@ -55,7 +56,7 @@ pub(super) struct EffectQueue<V> {
     pub(super) gates: QuestionGates,
     pub(super) event_options: EventOptions,
     pub(super) schemas: Schemas,
-    pub(super) breakpoints: Breakpoints,
+    pub(super) breakpoints: Option<Arc<Breakpoints>>,
     /// Recovered tasks that are not restored yet.
     pub(super) recovered: Option<Box<RecoveredTasks<V>>>,
     pub(super) ended: Option<Result<Ending, Fault>>,
@@ -95,7 +96,7 @@ impl<V> EffectQueue<V> {
             gates: QuestionGates::default(),
             event_options: EventOptions::default(),
             schemas: None,
-            breakpoints: Breakpoints::default(),
+            breakpoints: None,
             recovered: None,
             ended: None,
         }

@@ -1,7 +1,7 @@
 //! Scopes: the graphs and agent loops at work within a run. Each but the first works for a task of
 //! another scope.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
@@ -36,7 +36,7 @@ pub(super) struct Scope<V> {
     /// The number of its tasks that have not ended.
     pub(super) open: usize,
     /// Why it ends once they all have.
-    pub(super) terminate: Option<Termination<V>>,
+    pub(super) terminate: Option<Box<Termination<V>>>,
     pub(super) body: ScopeBody<V>,
 }
 
@@ -132,12 +132,13 @@ impl TaskOrigin<'_> {
 pub(super) struct Scopes<V> {
     list: Vec<Option<Scope<V>>>,
     free: Vec<u32>,
-    blank: State<V>,
+    /// The state of a run without a graph of its own.
+    blank: OnceLock<Box<State<V>>>,
 }
 
 impl<V: Value> Scopes<V> {
     pub(super) fn new(root: Scope<V>) -> Self {
-        Self { list: vec![Some(root)], free: Vec::new(), blank: State::default() }
+        Self { list: vec![Some(root)], free: Vec::new(), blank: OnceLock::new() }
     }
 
     pub(super) fn add(&mut self, scope: Scope<V>) -> u32 {
@@ -226,7 +227,7 @@ impl<V: Value> Scopes<V> {
     }
 
     pub(super) fn root_state(&self) -> &State<V> {
-        self.frame(0).map_or(&self.blank, |frame| &frame.state)
+        self.frame(0).map_or_else(|| &**self.blank.get_or_init(Box::default), |frame| &frame.state)
     }
 
     /// The nearest task that may limit a scope below this task: itself, or one around it.

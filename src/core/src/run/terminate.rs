@@ -78,8 +78,8 @@ impl<V: Value> Run<V> {
         }
         self.commit_unstored(scope);
         let Some(found) = self.scopes.get_mut(scope) else { return };
-        if terminate.outranks(found.terminate.as_ref()) {
-            found.terminate = Some(terminate);
+        if terminate.outranks(found.terminate.as_deref()) {
+            found.terminate = Some(Box::new(terminate));
         }
         for slot in self.queue.retract_starts(scope) {
             if let Some(record) = found.task_mut(slot) {
@@ -98,7 +98,7 @@ impl<V: Value> Run<V> {
     /// Ends a terminated scope once all its tasks have ended.
     pub(super) fn conclude(&mut self, scope: u32, rules: &mut impl Rules<V>) {
         let Some(found) = self.scopes.get_mut(scope) else { return };
-        let Some(terminate) = found.terminate.take() else { return };
+        let Some(terminate) = found.terminate.take().map(|boxed| *boxed) else { return };
         let parent = found.parent;
         if let Termination::Budget(dimension) = terminate
             && self.take_budget_edge(scope, dimension, rules)
@@ -209,7 +209,7 @@ impl<V: Value> Scopes<V> {
     pub(super) fn is_cancelled(&self, scope: u32) -> bool {
         let around = |at: &Scope<V>| self.get(at.parent?.0);
         std::iter::successors(self.get(scope), |at| around(at))
-            .filter_map(|at| at.terminate.as_ref())
+            .filter_map(|at| at.terminate.as_deref())
             .any(Termination::is_cancellation)
     }
 }

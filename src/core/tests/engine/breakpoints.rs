@@ -23,7 +23,7 @@ fn stopping(graph: &Graph<Value>, before: &[&str], after: &[&str]) -> Options {
     let ids = |names: &[&str]| -> Vec<NodeId> {
         names.iter().map(|name| graph.node_id(name).unwrap()).collect()
     };
-    let breakpoints = Breakpoints { before: ids(before), after: ids(after) };
+    let breakpoints = Some(Arc::new(Breakpoints { before: ids(before), after: ids(after) }));
     Options { commits: true, breakpoints, ..options() }
 }
 

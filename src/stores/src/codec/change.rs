@@ -281,29 +281,26 @@ impl ByteReader<'_> {
         Ok(SuperstepDelta {
             source: source_of(self.number()?)?,
             step: self.number()?,
-            merges: self
-                .list(|from| {
+            merges: self.list(|from| {
+                from.expect_array(2)?;
+                let reduced = from.present(|from| {
                     from.expect_array(2)?;
-                    let reduced = from.present(|from| {
-                        from.expect_array(2)?;
-                        let Some(channel) = names.channel_named(from.text()?) else {
-                            return from.raw().map(|_| None);
-                        };
-                        Ok(Some((channel, values.read(from)?)))
-                    })?;
-                    let mut former = Vec::new();
-                    let writes =
-                        from.present(|from| {
-                            let (write, stored) = from.write(values, names)?;
-                            let channel = write.as_ref().map(|write| write.channel);
-                            former.extend(channel.and_then(|channel| {
-                                reducer::former(names.graph(), channel, stored)
-                            }));
-                            Ok(write)
-                        })?;
-                    Ok(MergedWrites { reduced, writes: writes.into(), former })
-                })?
-                .into(),
+                    let Some(channel) = names.channel_named(from.text()?) else {
+                        return from.raw().map(|_| None);
+                    };
+                    Ok(Some((channel, values.read(from)?)))
+                })?;
+                let mut former = Vec::new();
+                let writes = from.present(|from| {
+                    let (write, stored) = from.write(values, names)?;
+                    let channel = write.as_ref().map(|write| write.channel);
+                    former.extend(
+                        channel.and_then(|channel| reducer::former(names.graph(), channel, stored)),
+                    );
+                    Ok(write)
+                })?;
+                Ok(MergedWrites { reduced, writes: writes.into(), former })
+            })?,
             pending_work: self.pending_work(values, names)?,
         })
     }

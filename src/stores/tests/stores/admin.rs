@@ -98,7 +98,7 @@ fn graph() -> Arc<Graph<Value>> {
 fn superstep(step: u64) -> Vec<u8> {
     let writes = vec![Write::merge(ChannelId(0), Value::from("x".repeat(1000)))];
     let pending_work = PendingWork { ready: vec![NodeId(1)].into(), ..PendingWork::default() };
-    let merges = vec![MergedWrites { writes: writes.into(), ..MergedWrites::default() }].into();
+    let merges = vec![MergedWrites { writes: writes.into(), ..MergedWrites::default() }];
     let change = CommitChange::Step(SuperstepDelta {
         source: WriteSource::Step,
         step,

@@ -133,7 +133,7 @@ fn changes() -> impl Strategy<Value = CommitChange<Value>> {
         delta.prop_map(|(source, step, merges, pending_work)| CommitChange::Step(SuperstepDelta {
             source,
             step,
-            merges: merges.into(),
+            merges,
             pending_work
         })),
         (task(), writes(), route).prop_map(|(task, writes, route)| {
@@ -294,7 +294,7 @@ proptest! {
 }
 
 fn step(writes: Vec<Write<Value>>, ready: Vec<NodeId>) -> Commit<Value> {
-    let merges = vec![MergedWrites { writes: writes.into(), ..MergedWrites::default() }].into();
+    let merges = vec![MergedWrites { writes: writes.into(), ..MergedWrites::default() }];
     let pending_work = PendingWork { ready: ready.into(), ..PendingWork::default() };
     let change = CommitChange::Step(SuperstepDelta {
         source: WriteSource::Step,

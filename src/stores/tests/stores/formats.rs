@@ -39,7 +39,7 @@ fn commit(change: CommitChange<Value>) -> Commit<Value> {
 
 fn step() -> Commit<Value> {
     let writes = vec![Write::merge(ChannelId(0), json!("x"))];
-    let merges = vec![MergedWrites { writes: writes.into(), ..MergedWrites::default() }].into();
+    let merges = vec![MergedWrites { writes: writes.into(), ..MergedWrites::default() }];
     let pending_work = PendingWork { ready: vec![NodeId(1)].into(), ..PendingWork::default() };
     commit(CommitChange::Step(SuperstepDelta {
         source: WriteSource::Step,

@@ -96,7 +96,7 @@ fn commits() -> Vec<Commit<Value>> {
     let nested = SuperstepDelta {
         source: WriteSource::Begin,
         step: 0,
-        merges: vec![inner].into(),
+        merges: vec![inner],
         pending_work: PendingWork { ready: vec![NodeId(1)].into(), ..PendingWork::default() },
     };
     let call = Call { callee: Callee::Tool, name: "t".into(), digest: 9, repeatable: true };
@@ -104,8 +104,8 @@ fn commits() -> Vec<Commit<Value>> {
     let made = CallRecord { index: 0, alone: true, call, outcome };
     vec![
         commit(Vec::new(), CommitChange::Called(task, 1, Box::new(made))),
-        commit(Vec::new(), delta(WriteSource::Begin, vec![merged.clone()].into())),
-        commit(Vec::new(), delta(WriteSource::Step, vec![merged.clone(), merged].into())),
+        commit(Vec::new(), delta(WriteSource::Begin, vec![merged.clone()])),
+        commit(Vec::new(), delta(WriteSource::Step, vec![merged.clone(), merged])),
         commit(vec![level], CommitChange::Step(nested)),
         commit(Vec::new(), CommitChange::Finished(task, Update { writes: writes.into(), route })),
         commit(Vec::new(), CommitChange::Asked(task, Box::new(question))),

@@ -122,7 +122,7 @@ fn step(source: WriteSource, next: &[u32]) -> Commit<Value> {
     let ready = next.iter().map(|node| NodeId(*node)).collect();
     let writes =
         vec![Write::merge(ChannelId(0), json!("piece")), Write::merge(ChannelId(1), json!(1))];
-    let merges = vec![MergedWrites { writes: writes.into(), ..MergedWrites::default() }].into();
+    let merges = vec![MergedWrites { writes: writes.into(), ..MergedWrites::default() }];
     let pending_work = PendingWork { ready, ..PendingWork::default() };
     commit(CommitChange::Step(SuperstepDelta { source, step: 1, merges, pending_work }))
 }

@@ -43,7 +43,7 @@ fn task() -> TaskKey {
 fn step(number: u64, next: &[NodeId]) -> CommitChange<Value> {
     let pending_work = PendingWork { ready: next.into(), ..PendingWork::default() };
     let source = if number == 0 { WriteSource::Begin } else { WriteSource::Step };
-    let merges = Vec::new().into();
+    let merges = Vec::new();
     CommitChange::Step(SuperstepDelta { source, step: number, merges, pending_work })
 }
 

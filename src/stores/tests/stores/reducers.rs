@@ -77,7 +77,7 @@ fn step(
         reducer => (Value::merge(reducer, old.cloned(), value.clone()), Vec::new()),
     };
     let writes = vec![Write::merge(KEY, value)].into();
-    let merges = vec![MergedWrites { reduced, writes, former: Vec::new() }].into();
+    let merges = vec![MergedWrites { reduced, writes, former: Vec::new() }];
     let (source, step) = (WriteSource::Step, memory.root.step + 1);
     let pending_work = PendingWork::default();
     let change = CommitChange::Step(SuperstepDelta { source, step, merges, pending_work });

@@ -45,7 +45,7 @@ impl Stepper<'_> {
                 state.expire();
                 Ok(())
             })?;
-            self.state.expired = Some(raised.clone_ref(py));
+            self.state.expired = Some(Box::new(raised.clone_ref(py)));
         } else {
             // The deadline may have cancelled the task in the same instant. `asyncio.timeout` raises
             // `TimeoutError` only if no request but its own is left.
@@ -72,7 +72,7 @@ impl Stepper<'_> {
             Err(error) => Err(error),
         };
         let outcome = match self.state.expired.take() {
-            Some(expired) => Err(self.end_expired(py, &call, expired, outcome.err())?),
+            Some(expired) => Err(self.end_expired(py, &call, *expired, outcome.err())?),
             None => outcome,
         };
         if let Err(error) = &outcome
