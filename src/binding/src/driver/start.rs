@@ -136,7 +136,7 @@ struct RunParts {
 impl RunParts {
     /// A run that is stored in its own thread.
     fn in_thread<'py>(
-        self,
+        mut self,
         engine: &Bound<'py, Engine>,
         input: Option<&Bound<'_, PyAny>>,
         (thread_ref, named): (&ThreadRef, bool),
@@ -183,7 +183,7 @@ impl RunParts {
 
     /// A run that is kept nowhere.
     fn alone<'py>(
-        self,
+        mut self,
         engine: &Bound<'py, Engine>,
         input: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Bound<'py, Run>> {
@@ -191,9 +191,9 @@ impl RunParts {
         self.run(engine, machine, |_| ())
     }
 
-    fn machine(&self, engine: &Bound<'_, Engine>, input: Update<Object>) -> Machine<Object> {
+    fn machine(&mut self, engine: &Bound<'_, Engine>, input: Update<Object>) -> Machine<Object> {
         let graph = Arc::clone(&engine.get().graph);
-        Machine::new(graph, input, self.options.clone(), self.now)
+        Machine::new(graph, input, std::mem::take(&mut self.options), self.now)
     }
 
     fn run<'py>(
