@@ -6,14 +6,26 @@ use std::collections::BTreeSet;
 use antiphon_figures::{QuantityBound, QuantityKind, StatedQuantity, quantities};
 use serde_json::{Value as Json, json};
 
-use crate::json_texts::TextPart;
+use crate::json_texts::{TextPart, visit};
 
 /// How a step asks a model for a number out of a text, in the examples and in repairs.
 pub(super) const ONLY_NUMBER: &str = "only the number";
+/// The most words of a text that a calculator may be able to read: `3.5 hours in minutes`.
+const MOST_WORDS: usize = 20;
 /// The most words after a number with a unit: `tonnes of salt a year`.
 const UNIT_WORDS: usize = 5;
 /// The same after a number without one: `pupils`.
 const COUNTED_WORDS: usize = 1;
+
+/// Whether a value is or has a text for readers, such as a page or the hits of a search.
+pub(super) fn is_prose(value: &Json) -> bool {
+    let mut is_prose = false;
+    visit(value, &mut |_, text| {
+        let words = text.split_whitespace().filter(|word| word.contains(char::is_alphabetic));
+        is_prose |= words.count() > MOST_WORDS;
+    });
+    is_prose
+}
 
 /// An expression with the numbers in place of the texts that state them. All stay if they have
 /// several units: nothing converts them, and the result would be wrong without a word.

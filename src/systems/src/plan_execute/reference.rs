@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde_json::{Map, Value as Json};
 
-use super::operand::with_operands;
+use super::capability::MODEL;
+use super::operand::{is_prose, with_operands};
 use super::step_output::{StepError, StepErrorKind, StepOutput, StepStatus};
 use crate::json_texts::{InsertionLimit, TextPart, joined, replace_fields, visit};
 
@@ -154,11 +155,22 @@ impl<'f, 'o> OutputResolver<'f, 'o> {
     pub(super) fn fill_numbers(&self, text: &str) -> Result<Json, StepError> {
         let filled = |part| match part {
             TextPart::Text(words) => Ok(TextPart::Text(words)),
-            TextPart::Value(read) => self.value(&read).map(TextPart::Value),
+            TextPart::Value(read) => {
+                let value = self.value(&read)?;
+                if is_prose(&value) { Err(no_number(&read)) } else { Ok(TextPart::Value(value)) }
+            }
         };
         let parts = self.parts(text).into_iter().map(filled).collect::<Result<Vec<_>, _>>()?;
         joined(&with_operands(parts), &|value| Ok(value.clone()))
     }
+}
+
+fn no_number(read: &ReadReference<'_>) -> StepError {
+    let reference = read.as_ref().map_or_else(|it| it.text, |it| it.text);
+    let message = format!(
+        "{reference} is a text and no number; have {MODEL} write only the number of it in an earlier stage"
+    );
+    StepError::new(StepErrorKind::InvalidInput, message)
 }
 
 fn too_large(reference: &str) -> StepError {

@@ -138,6 +138,36 @@ async fn numbers_of_several_units_are_not_calculated_with() {
     }
 }
 
+/// PE-48: what is no number is said with what gives one.
+#[tokio::test]
+async fn a_text_for_readers_is_no_operand() {
+    let page = "The lamp of Orrel burns 340 litres of oil a year. ".repeat(3);
+    let calculate = returns("calculate", &json!({"number": 1}));
+    let sum = json!({"expression": "sum(@{outputs.s1.result_data})"});
+    for (found, is_read) in [
+        (json!(page), false),
+        (json!([{"passage": page}]), false),
+        (json!([3, 4.5, 7]), true),
+        (json!(vec!["3 km"; 30]), true),
+    ] {
+        let run = Scene::new(&json!({"max_revisions": 0}))
+            .tool(&returns("first", &found))
+            .tool(&calculate)
+            .plans(&[json!([
+                [step("s1", "UtilityAgent", "first", &json!({}))],
+                [step("s3", "UtilityAgent", "CalculatorTool", &sum)],
+            ])])
+            .answers("Done.")
+            .ask("Calculate that.")
+            .await;
+        let error = run.step("s3").error_details.as_ref().map(|error| error.message.as_str());
+        let wrong = "@{outputs.s1.result_data} is a text and no number; have LLMStepExecutor \
+                     write only the number of it in an earlier stage";
+        assert_eq!(error, (!is_read).then_some(wrong), "{found}");
+    }
+    assert_eq!(calculate.calls().len(), 2);
+}
+
 /// PE-07 of `docs/systems/plan-execute.md`.
 #[tokio::test]
 async fn a_step_that_cannot_be_prepared_does_not_start_and_the_others_do() {
