@@ -131,6 +131,34 @@ def test_a_call_is_made_again_with_the_same_key_and_in_order() -> None:
     assert len(set(seen)) == 1
 
 
+def test_an_answer_that_does_not_fit_is_asked_for_again() -> None:
+    @tool
+    def book(city: str, call: ToolContext) -> str:
+        """Books."""
+        return f"{call.ask(f'beds in {city}?', returns=int) + 1} beds"
+
+    agent = clerk(book)
+    team = Orchestrator([agent])
+    again = team.resume(team.run("a room"), "two")
+    question, problem = again.questions[0].value.split("\n")
+    assert question == "beds in Lyon?"
+    assert problem == "The last answer does not fit: `answer` should be a whole number: 'two'"
+    assert team.resume(again, "2").answer == "booked"
+    assert agent.model.requests[1]["messages"][-1]["content"] == "3 beds"
+
+
+def test_a_type_without_a_schema_is_refused_before_anybody_is_asked() -> None:
+    @tool
+    def book(city: str, call: ToolContext) -> str:
+        """Books."""
+        return str(call.ask(f"beds in {city}?", returns=object()))
+
+    agent = clerk(book)
+    assert Orchestrator([agent]).run("a room").answer == "booked"
+    said = agent.model.requests[1]["messages"][-1]["content"]
+    assert "the answer that tool `book` asks for" in said
+
+
 def test_the_answer_may_come_in_another_process(tmp_path: Path) -> None:
     model = scripted([calls(("book", {"city": "Lyon"})), "booked"])
 

@@ -10,9 +10,9 @@ from antiphon._keywords import CheckedKeywords
 from antiphon._node.calls import perform, perform_step
 from antiphon._node.human_input import ask
 from antiphon._node.tool_calls import find_tool, perform_tool_call
-from antiphon._node.typed_answer import ask_for
 from antiphon._orchestrator.model_request import ModelRequest
 from antiphon._orchestrator.run_context import RunContext
+from antiphon._schema.typed_answer import ask_for
 from antiphon._sync_async import (
     Operation,
     Routine,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from antiphon._antiphon import isolated
+from antiphon._schema.typed_answer import ask_for
 from antiphon._type_params import ContextT, Generic
 from antiphon.errors import StateError, ToolError, ValidationError
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     import logging
     from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +69,16 @@ class ToolContext(Generic[ContextT]):
         """Whether `ask` asks a person."""
         return self._ask is not None
 
-    def ask(self, question: Any) -> Any:
+    @overload
+    def ask(self, question: Any) -> Any: ...
+
+    @overload
+    def ask(self, question: Any, *, returns: type[_T]) -> _T: ...
+
+    @overload
+    def ask(self, question: Any, *, returns: Any) -> Any: ...
+
+    def ask(self, question: Any, *, returns: Any = None) -> Any:
         """Asks a person, and pauses the run until the answer arrives.
 
         The tool is then called again from its first line, with the same idempotency key, and its
@@ -74,12 +86,14 @@ class ToolContext(Generic[ContextT]):
 
         Args:
             question: any value that the run can store.
+            returns: the type of the answer, as of `AgentContext.ask`. Default: any value.
 
         Returns:
-            The answer.
+            The answer; with `returns`, a value of that type.
 
         Raises:
             Interrupted: there is no answer yet. Let it pass.
+            ValidationError: `returns` has no JSON schema (``unsupported_type``).
             StateError: the tool is called outside of a team or graph, or by a ready system
                 (``question_misplaced``).
         """
@@ -90,7 +104,9 @@ class ToolContext(Generic[ContextT]):
                 details={"tool": self.name},
                 hint="call the tool in a run of an `Orchestrator` or a graph",
             )
-        return self._ask(question)
+        if returns is None:
+            return self._ask(question)
+        return ask_for(self._ask, question, returns, f"the answer that tool `{self.name}` asks for")
 
     @property
     def logger(self) -> logging.Logger:
