@@ -47,14 +47,14 @@ def get(name: str | Sequence[str | Model], **settings: Any) -> Model:
             may take; default: 600), ``idle_timeout`` (seconds that a reply which has begun may
             pause; default: 120, on this machine 600), ``max_attempts`` (how often a request is
             sent if it fails with a connection error, 429, 5xx, a malformed or incomplete reply,
-            or a time-out; default: 3), ``headers``
-            and ``extra_body`` (added to each request), ``idempotency_header`` (whether requests
-            carry the key of their call as ``Idempotency-Key``, the same when a run that was lost
-            makes them again; default: no), ``capabilities`` (what the model accepts, where that
-            differs from what is known of it: a dict with some of ``temperature`` and ``tools``
-            (booleans), ``structured_output`` (``"strict"``, ``"schema"``, ``"json"``, ``"tool"``
-            or ``"prompt"``), ``max_tokens_field`` (``"max_tokens"`` or
-            ``"max_completion_tokens"``) and ``default_max_tokens``).
+            or a time-out; default: 3), ``max_reply_bytes`` (of one reply, images included; default:
+            16 MiB), ``headers`` and ``extra_body`` (added to each request), ``idempotency_header``
+            (whether requests carry the key of their call as ``Idempotency-Key``, the same when a
+            run that was lost makes them again; default: no), ``capabilities`` (what the model
+            accepts, where that differs from what is known of it: a dict with some of
+            ``temperature`` and ``tools`` (booleans), ``structured_output`` (``"strict"``,
+            ``"schema"``, ``"json"``, ``"tool"`` or ``"prompt"``), ``max_tokens_field``
+            (``"max_tokens"`` or ``"max_completion_tokens"``) and ``default_max_tokens``).
 
     Returns:
         The model. Its repr shows its name and no key; that of a list shows all names.

@@ -182,6 +182,13 @@ def test_odd_replies_are_typed_errors(
     assert code is None or caught.value.code == code
 
 
+def test_a_reply_beyond_the_limit_of_bytes_is_refused(server: ChatServer) -> None:
+    with pytest.raises(ModelOutputError, match="limit in bytes: 40") as caught:
+        alone(ours(server, "echo", max_reply_bytes=40))
+    assert caught.value.code == "model_reply_too_large"
+    assert alone(ours(server, "echo", max_reply_bytes=4_000)).answer == f"you said: {ASKED}"
+
+
 def test_a_stalled_reply_ends_at_its_idle_time(server: ChatServer) -> None:
     with pytest.raises((RunTimeout, ModelTransportError)) as caught:
         alone(ours(server, "stall", idle_timeout=0.2))

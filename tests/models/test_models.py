@@ -87,6 +87,7 @@ def test_a_missing_key_is_reported_when_the_team_is_built(monkeypatch: pytest.Mo
         ("openai:x", {"api_key": "k", "timeout": 0}, "model_setting_invalid", "`timeout`.*: 0"),
         ("openai:x", {"api_key": "k", "idle_timeout": 0}, "model_setting_invalid", "idle_timeout"),
         ("openai:x", {"api_key": "k", "max_attempts": 0}, "model_setting_invalid", "max_attempts"),
+        ("openai:x", {"max_reply_bytes": 0}, "model_setting_invalid", "`max_reply_bytes` .*: 0"),
         ("openai:x", {"api_key": "k\ny"}, "model_setting_invalid", "authorization"),
         ("openai:x", {"capabilities": {"tmp": 1}}, "model_setting_invalid", "tmp"),
         ("openai:x", {"capabilities": {"temperature": 1}}, "model_setting_invalid", "boolean"),

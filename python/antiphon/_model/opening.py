@@ -43,10 +43,11 @@ _SETTINGS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "idempotency_header": ("a bool", _is_bool),
     "idle_timeout": _SECONDS,
     "max_attempts": ("an integer of at least 1", is_count),
+    "max_reply_bytes": ("an integer of at least 1", is_count),
     "timeout": _SECONDS,
 }
 """What each setting must be, and whether a value is."""
-_NUMBERS = {"idle_timeout", "max_attempts", "timeout"}
+_NUMBERS = {"idle_timeout", "max_attempts", "max_reply_bytes", "timeout"}
 _LOCAL = "local"
 _MAX_TOKENS = 512
 """Tokens of one reply of a small model, which may not end by itself."""

@@ -76,6 +76,7 @@ struct SettingsFields {
     extra_body: Option<Map<String, Json>>,
     idempotency_header: Option<bool>,
     capabilities: Option<CapabilityOverrides>,
+    max_reply_bytes: Option<usize>,
 }
 
 impl TryFrom<SettingsFields> for ModelSettings {
@@ -104,6 +105,12 @@ impl TryFrom<SettingsFields> for ModelSettings {
                 return Err("`max_attempts` must be an integer of at least 1: 0".into());
             }
             settings.retry.max_attempts = attempts;
+        }
+        if let Some(limit) = given.max_reply_bytes {
+            if limit == 0 {
+                return Err("`max_reply_bytes` must be an integer of at least 1: 0".into());
+            }
+            settings.max_reply_bytes = limit;
         }
         let headers = given.headers.unwrap_or_default().into_iter();
         settings.headers = headers.map(|(name, value)| (name, Secret::new(value))).collect();

@@ -296,7 +296,7 @@ fn an_empty_key_is_none() {
 fn settings_are_read_from_json() {
     let read: ModelSettings = serde_json::from_value(json!({
         "base_url": "http://127.0.0.1:1/v1", "api_key": "sk-1", "timeout": 1.5, "idle_timeout": null,
-        "max_attempts": 5, "headers": {"x-team": "a"}, "extra_body": {"seed": 1},
+        "max_attempts": 5, "max_reply_bytes": 99, "headers": {"x-team": "a"}, "extra_body": {"seed": 1},
     }))
     .unwrap();
     let defaults = ModelSettings::default();
@@ -306,6 +306,7 @@ fn settings_are_read_from_json() {
         (Duration::from_millis(1500), defaults.idle_timeout)
     );
     assert_eq!((read.retry.max_attempts, read.idempotency_header), (5, false));
+    assert_eq!(read.max_reply_bytes, 99);
     assert_eq!(read.extra_body.get("seed"), Some(&json!(1)));
     assert!(read.headers.contains_key("x-team") && read.api_key.is_some());
 }
@@ -315,6 +316,7 @@ fn settings_that_cannot_be_used_say_why() {
     for (given, reason) in [
         (json!({"timeout": -1}), "`timeout` must be a non-negative number of seconds: -1"),
         (json!({"idle_timeout": 0}), "`idle_timeout` must be a number of seconds above zero: 0"),
+        (json!({"max_reply_bytes": 0}), "`max_reply_bytes` must be an integer of at least 1: 0"),
         (json!({"max_attempts": 0}), "`max_attempts` must be an integer of at least 1: 0"),
         (json!({"base_ulr": "u"}), "base_ulr"),
         (json!({"capabilities": {"temprature": true}}), "temprature"),
