@@ -63,7 +63,7 @@ def test_zero_for_a_text_that_no_cell_holds_goes_back_to_the_model(engine: Any) 
     ):
         with Sandbox(engine=engine) as box:
             computation = Computation(scripted(replies), sandbox=box, summarise=False)
-            found = computation.run("How many orders?", {"sales": rows})
+            found = computation.run("How many orders on these days?", {"sales": rows})
         assert (found.value, len(found.attempts)) == (value, attempts)
 
 

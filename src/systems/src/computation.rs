@@ -16,12 +16,17 @@ use antiphon_core::Fault;
 use antiphon_runtime::sandbox::Sandbox;
 
 mod asked_column;
+mod code_text;
 pub mod config;
 mod conversation;
 mod graph;
+mod hints;
 pub mod input_table;
+mod operation_check;
 pub mod outcome;
+mod question_form;
 pub mod reply;
+mod result_check;
 pub mod sandbox_output;
 mod sandbox_runner;
 pub mod state;

@@ -6,8 +6,10 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::Computation;
+use super::code_text::has_word;
 use super::graph::refuse;
 use super::input_table::{self, TableColumn};
+use super::question_form::{QuestionForm, stands_for};
 use super::state::State;
 use super::task::Task;
 use crate::builder::RoleNode;
@@ -40,10 +42,7 @@ pub(super) fn needs_check(cx: &NodeContext<Computation>, python: &str) -> bool {
     if sources.is_empty() || !is_small || *has_checked_column || !can_be_asked {
         return false;
     }
-    // What is asked for may come from a function, or from an input without columns.
-    let functions = task.functions.iter().map(|function| &*function.name);
-    let plain = task.names().filter(|name| sources.iter().all(|source| source.name != *name));
-    if functions.chain(plain).any(|name| input_table::has_word(python, name)) {
+    if input_table::reads_beside(task, sources, python) {
         return false;
     }
     if !input_table::asks_for_more(&task.question, &json!(task.facts).to_string(), &cx.state) {
@@ -53,7 +52,8 @@ pub(super) fn needs_check(cx: &NodeContext<Computation>, python: &str) -> bool {
     used.is_empty() || !input_table::unnamed(&task.question, &cx.state, &used).is_empty()
 }
 
-/// Asks for the column. Only the reply that there is none has an effect.
+/// Asks for the column. The question ends if the model says that there is none, or if no column is
+/// called like what is asked for.
 pub(super) fn role() -> RoleNode<Computation> {
     RoleNode {
         role: "planner",
@@ -62,17 +62,32 @@ pub(super) fn role() -> RoleNode<Computation> {
         begin: |_| {},
         conversation: |cx| conversation(cx.system(), cx.input(), &cx.state),
         brief: |_| Ok(Json::Null),
-        conclude: |_, mut reply| {
+        conclude: |cx, mut reply| {
             let mut patch = Patch::default();
             patch.set(State::has_checked_column, true).set(State::needs_column_check, false);
             let Ok(ColumnReply { asked_for, column }) = reply.read() else { return Ok(patch) };
             patch.note("column_named", json!({"asked_for": asked_for, "column": column}));
             if is_none(&column) {
                 refuse(&mut patch, format!("no column holds what is asked for: {asked_for}"));
+            } else if let Some(name) = unnamed(cx) {
+                refuse(&mut patch, format!("no column is called like what is asked for: {name}"));
             }
             Ok(patch)
         },
     }
+}
+
+/// What the question asks for by a name that no column has, as in `the author`, of a table of
+/// members: which column the model takes for it then says nothing.
+fn unnamed(cx: &NodeContext<Computation>) -> Option<String> {
+    let form = QuestionForm::of(&cx.input().question);
+    let name = form.asked_name()?;
+    let columns = columns(&cx.state);
+    let described = format!("{}\n{}", cx.state.inputs, json!(cx.input().facts)).to_lowercase();
+    let is_known = |word: &str| {
+        has_word(&described, word) || columns.iter().any(|it| stands_for(word, &it.name))
+    };
+    (!name.iter().any(|word| is_known(word))).then(|| name.join(" "))
 }
 
 fn is_none(column: &str) -> bool {

@@ -1,16 +1,18 @@
 //! How the conversations with the model begin.
 
 use antiphon_core::{Fault, Message};
+use antiphon_runtime::sandbox::GuestFault;
 use serde_json::json;
 
 use super::Computation;
-use super::outcome::RejectedWording;
+use super::hints::{asked_column, hints};
+use super::outcome::{ComputationAttempt, RejectedWording};
 use super::reply::plan_form;
 use super::state::State;
 use super::task::{RESULT, Task};
 use super::value_text::{cut, fault_text};
 use crate::delimited_input::DelimitedInput;
-use crate::prompts::PromptSpec;
+use crate::prompts::{ModelTier, PromptSpec};
 
 /// The prompt files.
 pub(super) const PROMPTS: &[PromptSpec] = &[
@@ -56,14 +58,17 @@ pub(super) fn coding(
         delimited.add("facts", &json!(task.facts).to_string());
     }
     delimited.add("question", &task.question);
-    let opening = Message::user(delimited.then(&task_line(task)));
+    // A small model that reads its own code writes the same again.
+    let is_small = resources.roles.tier("planner") == ModelTier::Small;
+    let failed = |attempt: &&ComputationAttempt| !attempt.has_result();
+    if let Some(last) = state.attempts.last().filter(failed).filter(|_| is_small) {
+        delimited.add("error", &cut(&mistake(task, state, last, false), config.max_shown));
+        let again = format!("{AFTER_ERROR} {}", task_line(task, state));
+        return Ok(vec![Message::system(instructions), Message::user(delimited.then(&again))]);
+    }
+    let opening = Message::user(delimited.then(&task_line(task, state)));
     let mut messages = vec![Message::system(instructions), opening];
-    for attempt in &state.attempts {
-        let wrong = match (&attempt.fault, &attempt.no_answer) {
-            (Some(wrong), _) => fault_text(wrong),
-            (None, Some(empty)) => format!("{empty}\n{LOOK_AGAIN}"),
-            (None, None) => continue,
-        };
+    for attempt in state.attempts.iter().filter(failed) {
         let mut plan = json!({"python": attempt.python, "explain": attempt.explain});
         if config.reasoning {
             plan = json!({
@@ -72,23 +77,40 @@ pub(super) fn coding(
         }
         messages.push(Message::assistant(plan.to_string()));
         let mut delimited = DelimitedInput::new();
-        delimited.add("error", &cut(&wrong, config.max_shown));
-        let again =
-            format!("Write the whole code again, without that mistake. {}", task_line(task));
+        delimited.add("error", &cut(&mistake(task, state, attempt, true), config.max_shown));
+        let line = task_line(task, state);
+        let again = format!("Write the whole code again, without that mistake. {line}");
         messages.push(Message::user(delimited.then(&again)));
     }
     Ok(messages)
+}
+
+/// What a small model is told that does not read its earlier code.
+const AFTER_ERROR: &str = "Earlier code had that error: write other code.";
+
+/// What was wrong with code, and what may mend it.
+fn mistake(task: &Task, state: &State, attempt: &ComputationAttempt, has_line: bool) -> String {
+    let wrong = match (&attempt.fault, &attempt.no_answer) {
+        (Some(fault), _) if has_line => fault_text(fault),
+        (Some(fault), _) => fault_text(&GuestFault { line: None, ..fault.clone() }),
+        (None, Some(reason)) => format!("{reason}\n{LOOK_AGAIN}"),
+        (None, None) => String::new(),
+    };
+    let hints = hints(task, state, attempt);
+    [wrong].into_iter().chain(hints).collect::<Vec<_>>().join("\n")
 }
 
 /// What to do about code whose result is empty.
 const LOOK_AGAIN: &str = "Compare each value and condition in the code with the inputs.";
 
 /// What the code starts from and comes to, said last.
-fn task_line(task: &Task) -> String {
+fn task_line(task: &Task, state: &State) -> String {
     let names: Vec<String> = task.names().map(|name| format!("`{name}`")).collect();
+    let column = asked_column(task, state);
+    let value = column.map_or_else(String::new, |(_, name)| format!(", a value of `{name}`,"));
     match &*names.join(", ") {
         "" => format!("Assign the answer to `{RESULT}`."),
-        names => format!("Compute it from {names}, and assign the answer to `{RESULT}`."),
+        names => format!("Compute it from {names}, and assign the answer{value} to `{RESULT}`."),
     }
 }
 

@@ -18,8 +18,36 @@ def _groups(column):
     return sorted([_cell(value) for value in values]) if len(values) <= 8 else []
 
 
+def _is_day(cell):
+    """Whether a cell is a text such as 2024-05-17."""
+    parts = cell.split("-") if type(cell).__name__ == "str" else []
+    return [len(part) for part in parts] == [4, 2, 2] and "".join(parts).isdigit()
+
+
+def _holds_days(column):
+    if str(column.dtype) not in ("str", "object", "string"):
+        return False
+    cells = column.dropna()
+    return len(cells) > 0 and all(_is_day(cell) for cell in cells[:1000])
+
+
+def _many(name):
+    """The 100 of a name such as `fuel L/100km`."""
+    digits = ""
+    for sign in str(name).partition("/")[2].strip():
+        if not sign.isdigit():
+            break
+        digits += sign
+    return digits if digits not in ("", "0", "1") else None
+
+
 def _column(column):
     facts = [str(column.dtype)]
+    many = _many(column.name) if column.dtype.kind in "iuf" else None
+    if many:
+        facts.append(f"per {many}: divide by {many} for 1")
+    if _holds_days(column):
+        facts.append("dates as text")
     groups = _groups(column)
     if groups:
         facts.append(" / ".join(groups))
@@ -29,24 +57,50 @@ def _column(column):
     return f"- {column.name!r}: {', '.join(facts)}"
 
 
+def _key(columns):
+    """The column that names the rows: the first whose values differ."""
+    names = [
+        column.name
+        for column in columns
+        if column.dtype.kind not in "fb" and column.notna().all() and column.is_unique
+    ]
+    return names[:1]
+
+
+def _dates(name, columns):
+    """How the texts in columns of dates become dates."""
+    days = [f"pd.to_datetime({name}[{one.name!r}])" for one in columns if _holds_days(one)]
+    if not days:
+        return []
+    lines = [f"the months of a column: import pandas as pd; months = {days[0]}.dt.month"]
+    if len(days) > 1:
+        lines.append(f"the days from one date to another: days = ({days[1]} - {days[0]}).dt.days")
+    return lines
+
+
 def _usage(name, columns):
     """Small models follow an example, above all one about these very columns."""
     numbers = [column for column in columns if column.dtype.kind in "iuf"]
     # Whole numbers that never recur count or name the rows: nobody wants their mean.
     measured = [one for one in numbers if one.dtype.kind == "f" or not one.is_unique]
     numbers = [column.name for column in measured or numbers]
-    groups = [column for column in columns if _groups(column)]
+    groups = [one for one in columns if _groups(one) and not _holds_days(one)]
+    dates = _dates(name, columns)
     if not numbers:
-        return []
+        return ["Examples of code for it:", *dates] if dates else []
     number = repr(numbers[0])
     lines = ["Examples of code for it:", f"how many rows there are: result = len({name})"]
     lines.append(f"the mean of a column: result = {name}[{number}].mean()")
+    for key in [key for key in _key(columns) if key != numbers[0]]:
+        largest = f"{name}.loc[{name}[{number}].idxmax(), {key!r}]"
+        lines.append(f"the row with the largest value: result = {largest}")
     if groups:
         by, value = repr(groups[0].name), repr(_groups(groups[0])[0])
-        total = f"{name}.groupby({by})[{number}].sum()"
         lines.append(f"how many rows have a value: result = len({name}[{name}[{by}] == {value}])")
+    for by in [repr(one.name) for one in groups if not one.dropna().is_unique][:1]:
+        total = f"{name}.groupby({by})[{number}].sum()"
         lines.append(f"the group with the largest sum: result = {total}.idxmax()")
-    return lines
+    return lines + dates
 
 
 def _names(columns):

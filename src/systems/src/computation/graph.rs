@@ -8,11 +8,14 @@ use serde_json::{Value as Json, json};
 
 use super::Computation;
 use super::asked_column;
+use super::code_text::with_imports;
 use super::config::Config;
 use super::conversation::{coding, summing_up};
+use super::hints;
 use super::input_table;
 use super::outcome::ComputationAttempt;
 use super::reply::{self, CodeReply};
+use super::result_check::Finding;
 use super::sandbox_output::SandboxOutput;
 use super::state::State;
 use super::task::RESULT;
@@ -110,6 +113,9 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
         if no_answer.is_none() && is_zero(&outcome) {
             no_answer = unmatched(&cx, &python).await;
         }
+        if no_answer.is_none() {
+            no_answer = mismatch(&cx, &python, &outcome).await;
+        }
     }
     runner.close();
     let data = json!({
@@ -133,13 +139,36 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
     Ok(patch)
 }
 
-/// Names the texts in the code that no cell holds, since a result of zero may come from them. On
-/// the last attempt zero is the answer.
-async fn unmatched(cx: &NodeContext<Computation>, python: &str) -> Option<String> {
-    if cx.state.attempts.len() + 1 >= cx.system().config.max_attempts as usize {
+/// Why the result of code that reads tables alone cannot be what is asked for. What is only
+/// unusual is the answer of the last attempt.
+async fn mismatch(
+    cx: &NodeContext<Computation>,
+    python: &str,
+    outcome: &JobOutcome,
+) -> Option<String> {
+    let (task, sources) = (cx.input(), &cx.state.sources);
+    if sources.is_empty() || input_table::reads_beside(task, sources, python) {
         return None;
     }
-    let texts = input_table::compared(python, &cx.state.sources);
+    let evidence = cx.data().inspect(outcome).await?;
+    let mismatch = Finding::new(&task.question, python, sources, evidence).mismatch()?;
+    (mismatch.is_certain || !is_last_attempt(cx)).then_some(mismatch.reason)
+}
+
+fn is_last_attempt(cx: &NodeContext<Computation>) -> bool {
+    cx.state.attempts.len() + 1 >= cx.system().config.max_attempts as usize
+}
+
+/// Names the texts in the code that no cell holds, since a result of zero may come from them. On
+/// the last attempt zero is the answer, but for dates in words where cells have numbers, and for
+/// what stands in a column that the question does not name.
+async fn unmatched(cx: &NodeContext<Computation>, python: &str) -> Option<String> {
+    let mut texts = input_table::compared(python, &cx.state.sources);
+    let used = input_table::used(python, &cx.state.sources);
+    let is_named = input_table::unnamed(&cx.input().question, &cx.state, &used).is_empty();
+    if is_last_attempt(cx) && is_named {
+        texts.retain(|text| hints::is_date_in_words(text) && hints::has_dates(&cx.state));
+    }
     if texts.is_empty() {
         return None;
     }
@@ -179,7 +208,8 @@ fn planner(config: &Config) -> RoleNode<Computation> {
             }))
         },
         conclude: |cx, mut reply| {
-            let plan: CodeReply = reply.read()?;
+            let mut plan: CodeReply = reply.read()?;
+            plan.python = with_imports(plan.python, &cx.system().config.packages);
             let note = json!({"python": plan.python, "explain": plan.explain});
             let mut patch = Patch::default();
             if let Some(missing) = plan.missing.as_deref().and_then(said) {

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::code_text::{CodeText, has_word, is_part};
+use super::question_form::stands_for;
 use super::state::State;
 use super::task::Task;
 
@@ -31,7 +33,7 @@ pub struct TableColumn {
 
 /// The columns that code reads, by the texts and attributes in it.
 pub(super) fn used(python: &str, sources: &[InputTable]) -> Vec<InputTable> {
-    let (texts, code) = split(python);
+    let CodeText { texts, code } = CodeText::of(python);
     let names: BTreeSet<&str> = code.split(|sign| !is_part(sign)).collect();
     let is_only = sources.len() == 1;
     let reads = |column: &TableColumn| {
@@ -53,12 +55,19 @@ pub(super) fn used(python: &str, sources: &[InputTable]) -> Vec<InputTable> {
 /// The texts in code that may be values of cells: no names of columns, no formats.
 pub(super) fn compared(python: &str, sources: &[InputTable]) -> Vec<String> {
     let columns = || sources.iter().flat_map(|source| &source.columns);
-    let (mut texts, _) = split(python);
+    let mut texts = CodeText::of(python).texts;
     texts.retain(|text| {
         let letters = text.chars().filter(|sign| sign.is_alphanumeric()).count();
         letters > 1 && !text.contains('%') && !columns().any(|column| column.name == *text)
     });
     texts
+}
+
+/// Whether code uses a function, or an input without columns: its result may come from there.
+pub(super) fn reads_beside(task: &Task, sources: &[InputTable], python: &str) -> bool {
+    let functions = task.functions.iter().map(|function| &*function.name);
+    let plain = task.names().filter(|name| sources.iter().all(|source| source.name != *name));
+    functions.chain(plain).any(|name| has_word(python, name))
 }
 
 /// What speaks against an answer, in a sentence each.
@@ -84,7 +93,8 @@ pub(super) fn unnamed(question: &str, state: &State, used: &[InputTable]) -> Vec
     }
     let words = words(question);
     let read = used.iter().flat_map(|source| &source.columns);
-    let is_unnamed = |column: &&TableColumn| !words.iter().any(|word| names(word, &column.name));
+    let is_unnamed =
+        |column: &&TableColumn| !words.iter().any(|word| stands_for(word, &column.name));
     read.filter(is_unnamed).map(|column| column.name.clone()).collect()
 }
 
@@ -94,7 +104,7 @@ pub(super) fn asks_for_more(question: &str, known: &str, state: &State) -> bool 
     let described = format!("{}\n{known}", state.inputs).to_lowercase();
     let columns = || state.sources.iter().flat_map(|source| &source.columns);
     words(question).iter().any(|word| {
-        !has_word(&described, word) && !columns().any(|column| names(word, &column.name))
+        !has_word(&described, word) && !columns().any(|column| stands_for(word, &column.name))
     })
 }
 
@@ -147,53 +157,4 @@ pub(crate) fn names(word: &str, column: &str) -> bool {
         shared >= 4 || shared >= 3 && (shared == part || shared == word)
     };
     lower.split(|sign: char| !sign.is_alphabetic()).any(alike)
-}
-
-/// The texts in code, and the code without them and without comments.
-fn split(python: &str) -> (Vec<String>, String) {
-    let (mut texts, mut code) = (Vec::new(), String::new());
-    let mut rest = python;
-    while let Some(place) = rest.find(['\'', '"', '#']) {
-        let (before, from) = rest.split_at(place);
-        code.push_str(before);
-        code.push(' ');
-        if from.starts_with('#') {
-            rest = from.find('\n').and_then(|end| from.get(end..)).unwrap_or_default();
-            continue;
-        }
-        let quote = from.get(..3).filter(|it| matches!(*it, "'''" | "\"\"\""));
-        let quote = quote.or_else(|| from.get(..1)).unwrap_or_default();
-        let inner = from.get(quote.len()..).unwrap_or_default();
-        let end = text_end(inner, quote);
-        texts.push(inner.get(..end).unwrap_or_default().replace('\\', ""));
-        rest = inner.get(end + quote.len()..).unwrap_or_default();
-    }
-    code.push_str(rest);
-    (texts, code)
-}
-
-/// Where a text ends that began with this quote.
-fn text_end(inner: &str, quote: &str) -> usize {
-    let mut is_escaped = false;
-    for (place, sign) in inner.char_indices() {
-        if !is_escaped && inner.get(place..).is_some_and(|rest| rest.starts_with(quote)) {
-            return place;
-        }
-        is_escaped = sign == '\\' && !is_escaped;
-    }
-    inner.len()
-}
-
-pub(super) fn has_word(text: &str, word: &str) -> bool {
-    let is_free = |sign: Option<char>| sign.is_none_or(|sign| !is_part(sign));
-    !word.is_empty()
-        && text.match_indices(word).any(|(start, _)| {
-            let before = text.get(..start).and_then(|text| text.chars().next_back());
-            let after = text.get(start + word.len()..).and_then(|text| text.chars().next());
-            is_free(before) && is_free(after)
-        })
-}
-
-fn is_part(sign: char) -> bool {
-    sign.is_alphanumeric() || sign == '_'
 }

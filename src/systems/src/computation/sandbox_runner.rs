@@ -9,14 +9,18 @@ use antiphon_runtime::sandbox::{
     GuestFault, GuestFaultKind, HostCalls, JobOutcome, JobOutput, Sandbox, SandboxJob, Session,
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::input_table::InputTable;
+use super::result_check::ResultEvidence;
 use super::task::{RESULT, TABLE, Task};
 
 /// Code of ours that describes variables, for the guest to run: what stands in
 /// it is only ever data to the host.
 const DESCRIBE: &str = include_str!("describe.py");
+
+/// Code of ours that compares a result with the cells of the inputs.
+const INSPECT: &str = include_str!("inspect.py");
 
 /// The interpreter of one question.
 pub struct SandboxRunner {
@@ -107,6 +111,26 @@ impl SandboxRunner {
         };
         let found = self.run(job).await.ok().and_then(|outcome| outcome.value);
         found.and_then(|value| Vec::deserialize(value).ok()).unwrap_or_default()
+    }
+
+    /// How the result and the question relate to the cells of the inputs; none if that cannot be
+    /// found out.
+    pub(super) async fn inspect(&self, outcome: &JobOutcome) -> Option<ResultEvidence> {
+        let has_table = outcome.tables.iter().any(|table| table.name == RESULT);
+        let value = match &outcome.value {
+            _ if has_table || outcome.locals.contains_key(RESULT) => RESULT.to_owned(),
+            Some(value @ (Json::String(_) | Json::Number(_))) => value.to_string(),
+            _ => return None,
+        };
+        let names: Vec<&str> = self.task.names().collect();
+        let (question, names) = (json!(self.task.question), names.join(", "));
+        let job = SandboxJob {
+            code: format!("{INSPECT}\n_inspected({value}, {question}, [{names}])"),
+            want: vec![JobOutput::Value],
+            ..SandboxJob::default()
+        };
+        let found = self.run(job).await.ok().and_then(|outcome| outcome.value);
+        found.and_then(|value| ResultEvidence::deserialize(value).ok())
     }
 
     /// Ends the interpreter.

@@ -169,7 +169,7 @@ async fn a_result_that_does_not_fit_the_question_is_no_answer() {
 /// CO-19 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn a_small_model_whose_code_reads_another_column_is_asked_which_one_is_meant() {
-    let ask = |model_name, column: &str| {
+    let ask_of = |question: &str, model_name, column: &str| {
         let reads_mass = plan("result = sales['body_mass_g'].mean()");
         let named = json!({"asked_for": "the salary", "column": column});
         let runs = [result(json!(7))];
@@ -178,8 +178,9 @@ async fn a_small_model_whose_code_reads_another_column_is_asked_which_one_is_mea
             .runs(runs);
         scene.sandbox.columns = columns();
         scene.model_name = model_name;
-        scene.answer(Task { question: "What is the mean salary?".to_owned(), ..sales() })
+        scene.answer(Task { question: question.to_owned(), ..sales() })
     };
+    let ask = |model_name, column: &str| ask_of("What is the mean salary?", model_name, column);
     let none = ask("local:1.5b", " None").await;
     assert_eq!(none.answer.outcome, Outcome::NoAnswer);
     let reason = none.answer.reason.unwrap();
@@ -190,8 +191,13 @@ async fn a_small_model_whose_code_reads_another_column_is_asked_which_one_is_mea
     assert!(asked.contains("<columns>\nbill_mm\nbody_mass_g\n</columns>"), "{asked}");
 
     let other = ask("local:1.5b", "body_mass_g").await;
-    assert_eq!(other.answer.outcome, Outcome::Answered);
-    assert_eq!(other.model.requests().len(), 2);
+    let reason = other.answer.reason.unwrap();
+    assert_eq!(reason, "no column is called like what is asked for: salary");
+    for question in ["How heavy are they on average?", "Wie hoch ist der Lohn?"] {
+        let other = ask_of(question, "local:1.5b", "body_mass_g").await;
+        assert_eq!(other.answer.outcome, Outcome::Answered, "{question}");
+        assert_eq!(other.model.requests().len(), 2);
+    }
     let unread = |question: &str| {
         let none = json!({"asked_for": "the salary", "column": "none"});
         let mut scene = Scene::new(&json!({"summarise": false}))
@@ -272,14 +278,15 @@ async fn a_small_model_is_not_asked_for_a_column_that_the_question_names_nor_twi
 #[tokio::test]
 async fn zero_for_a_value_that_no_cell_holds_goes_back_once_and_is_then_the_answer() {
     let code = |month: &str| plan(&format!("result = len(sales[sales['day'] == '{month}'])"));
-    let ask = |absent: Json, second: i64| {
+    let ask_of = |question: &str, absent: Json, second: i64| {
         let mut scene = Scene::new(&json!({"summarise": false}))
             .role("planner", [code("May 2024"), code("2024-05")])
             .runs([result(json!(0)), result(json!(second))]);
         scene.sandbox.columns = json!([{"name": "day", "missing": 0}]);
         scene.sandbox.absent = absent;
-        scene.answer(sales())
+        scene.answer(Task { question: question.to_owned(), ..sales() })
     };
+    let ask = |absent: Json, second: i64| ask_of("How many on that day?", absent, second);
     let mended = ask(json!(["May 2024"]), 5).await;
     assert_eq!(mended.answer.output.answer, "5");
     let requests = mended.model.requests();
@@ -287,6 +294,8 @@ async fn zero_for_a_value_that_no_cell_holds_goes_back_once_and_is_then_the_answ
     assert!(again.contains("no cell of the inputs holds `May 2024`"), "{again}");
     assert_eq!(ask(json!(["May 2024"]), 0).await.answer.output.answer, "0");
     assert_eq!(ask(json!([]), 5).await.answer.output.answer, "0", "it is there, and counted");
+    let other = ask_of("How many were paid by card?", json!(["2024-05"]), 0).await.answer;
+    assert_eq!(other.outcome, Outcome::NoAnswer, "the code reads a column that is not asked for");
 }
 
 #[tokio::test]

@@ -8,5 +8,6 @@
 
 mod answers;
 mod flow;
+mod mismatches;
 mod prompts;
 mod scene;

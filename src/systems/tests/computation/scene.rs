@@ -31,6 +31,8 @@ pub(crate) struct Script {
     pub(crate) shown: String,
     /// What is in no cell of the inputs.
     pub(crate) absent: Json,
+    /// How the result relates to the cells of the inputs.
+    pub(crate) evidence: Json,
     /// Notified when code begins that never ends, and when it was halted.
     pub(crate) endless: Option<UnboundedSender<&'static str>>,
 }
@@ -46,6 +48,7 @@ impl Default for Script {
             columns: json!([]),
             shown: "shown".to_owned(),
             absent: json!([]),
+            evidence: json!(null),
             endless: None,
         }
     }
@@ -98,6 +101,9 @@ impl Script {
         if job.code.contains("\n_absent([") {
             return JobOutcome { value: Some(self.absent.clone()), ..JobOutcome::default() };
         }
+        if job.code.contains("\n_inspected(") {
+            return JobOutcome { value: Some(self.evidence.clone()), ..JobOutcome::default() };
+        }
         if job.code.contains("def _described") {
             let is_result = job.code.contains("_described(\"result\"");
             if let Some(refused) = self.described.clone().filter(|_| !is_result) {
@@ -120,7 +126,10 @@ impl Script {
     /// The code of the model's that was run.
     pub(crate) fn ran(&self) -> Vec<String> {
         let jobs = self.jobs.lock().unwrap();
-        let own = jobs.iter().filter(|job| !job.code.contains("def _described"));
+        let is_own = |job: &&SandboxJob| {
+            !job.code.contains("def _described") && !job.code.contains("\n_inspected(")
+        };
+        let own = jobs.iter().filter(is_own);
         own.map(|job| job.code.clone()).collect()
     }
 }

@@ -1,0 +1,411 @@
+//! Whether code does what the question asks for: a difference is subtracted, a share divided, a
+//! value in an order picked by its place.
+
+use super::code_text::{has_word, numbers};
+use super::question_form::{QuestionForm, stands_for};
+use super::result_check::{Finding, ResultMismatch};
+
+type Check = fn(&Finding<'_>) -> Option<ResultMismatch>;
+
+/// The checks, the surest first.
+pub(super) const CHECKS: [Check; 10] = [
+    replaced_input,
+    difference,
+    place,
+    per_many,
+    share,
+    direction,
+    duration,
+    statistic,
+    named_value,
+    stated_number,
+];
+
+/// Code that writes an input anew computes from data that it invents.
+fn replaced_input(finding: &Finding<'_>) -> Option<ResultMismatch> {
+    const MADE: [&str; 5] = ["pd.DataFrame(", "pandas.DataFrame(", "DataFrame(", "[", "{"];
+    let lines: Vec<&str> = finding.code.code.lines().collect();
+    let assigned = |name: &str| {
+        let values = lines.iter().filter_map(|line| {
+            line.trim_start().strip_prefix(name)?.trim_start().strip_prefix('=')
+        });
+        let mut values = values.map(str::trim_start).filter(|value| !value.starts_with('='));
+        values
+            .any(|value| MADE.iter().any(|made| value.starts_with(made)) && !has_word(value, name))
+    };
+    let replaced = finding.sources.iter().find(|source| assigned(&source.name))?;
+    Some(ResultMismatch::certain(format!(
+        "the code replaces the input `{}` by other data",
+        replaced.name
+    )))
+}
+
+/// A difference needs a subtraction, unless a column holds it.
+fn difference(finding: &Finding<'_>) -> Option<ResultMismatch> {
+    const COLUMNS: [&str; 6] = ["difference", "delta", "margin", "gap", "change", "spread"];
+    let is_missing = finding.form.asks_by_how_much()
+        && !has_column(finding, &COLUMNS)
+        && !finding.code.subtracts()
+        && !finding.code.is_opaque();
+    is_missing.then(|| {
+        ResultMismatch::certain(
+            "the question asks for a difference, and the code subtracts nothing",
+        )
+    })
+}
+
+/// `The third-highest` needs 3, or 2 as an index, in the code.
+fn place(finding: &Finding<'_>) -> Option<ResultMismatch> {
+    let place = finding.form.place()?;
+    let known = [f64::from(place), f64::from(place - 1)];
+    let has_number = finding.code.numbers().iter().any(|number| known.contains(number));
+    // The second is also the largest of those that are not the largest.
+    let is_second = place == 2 && count(&finding.code.code, &["max", "min"]) > 1;
+    let is_missing = !has_number && !is_second && !finding.code.is_opaque();
+    is_missing.then(|| {
+        let reason = format!("the question asks for number {place} in an order");
+        ResultMismatch::certain(format!("{reason}, and the code picks no such place"))
+    })
+}
+
+/// A column `L/100km` holds values per 100: a product with a number of the question has to be
+/// divided by it.
+fn per_many(finding: &Finding<'_>) -> Option<ResultMismatch> {
+    if !finding.code.multiplies() || finding.form.has_any("per pro par por") {
+        return None;
+    }
+    let stated = finding.form.numbers();
+    let in_code = finding.code.code.as_str();
+    let in_code = numbers(in_code);
+    let uses_stated = in_code.iter().any(|number| *number > 1.0 && stated.contains(number));
+    finding.used_names().iter().filter(|_| uses_stated).find_map(|name| {
+        let many = per(name)?;
+        let divides = |number: &f64| is_near(*number, many) || is_near(*number * many, 1.0);
+        (!in_code.iter().any(divides)).then(|| {
+            let reason = format!("the values of `{name}` are per {many}");
+            ResultMismatch::certain(format!(
+                "{reason}, and the code multiplies them without dividing by {many}"
+            ))
+        })
+    })
+}
+
+fn is_near(one: f64, other: f64) -> bool {
+    (one - other).abs() < 1e-9
+}
+
+/// The number above 1 that the values of a column are divided by: 100 of `L/100km`.
+fn per(name: &str) -> Option<f64> {
+    let lower = name.to_lowercase().replace(['_', '('], " ");
+    let ends = lower.match_indices('/').map(|(place, sign)| place + sign.len());
+    let words = lower.match_indices(" per ").map(|(place, word)| place + word.len());
+    let mut rests = ends.chain(words).filter_map(|place| lower.get(place..)).map(str::trim_start);
+    let found = rests.find(|rest| rest.starts_with(|sign: char| sign.is_ascii_digit()))?;
+    numbers(found).first().copied().filter(|number| *number > 1.0)
+}
+
+/// A share needs a division, unless a column holds it: for certain where rows are counted.
+fn share(finding: &Finding<'_>) -> Option<ResultMismatch> {
+    const COLUMNS: [&str; 9] = [
+        "percentage",
+        "percent",
+        "pct",
+        "share",
+        "rate",
+        "ratio",
+        "proportion",
+        "fraction",
+        "quota",
+    ];
+    let has_percent = finding.columns().iter().any(|column| column.name.contains('%'));
+    let is_missing = finding.form.asks_for_share()
+        && !has_percent
+        && !has_column(finding, &COLUMNS)
+        && !finding.code.divides()
+        && !finding.code.is_opaque();
+    let counts = finding.code.has_word(&["len", "count", "nunique", "shape", "size"]);
+    let reason = "the question asks for a share, and the code divides nothing";
+    is_missing.then(|| {
+        if counts { ResultMismatch::certain(reason) } else { ResultMismatch::unusual(reason) }
+    })
+}
+
+/// The lowest is no maximum, and the highest no minimum. A rank is the highest if it is small.
+fn direction(finding: &Finding<'_>) -> Option<ResultMismatch> {
+    const LOW: &str = "lowest smallest fewest least cheapest earliest minimum";
+    const HIGH: &str = "highest largest biggest greatest latest maximum";
+    const SMALLEST: [&str; 5] = ["min", "idxmin", "nsmallest", "argmin", "nanmin"];
+    const LARGEST: [&str; 5] = ["max", "idxmax", "nlargest", "argmax", "nanmax"];
+    const SORTED: &[&str] = &["sort_values", "sorted", "sort", "rank", "ascending", "argsort"];
+    let Finding { form, code, .. } = finding;
+    let (low, high) = (form.has_any(LOW), form.has_any(HIGH));
+    if low == high || code.has_word(SORTED) || form.has_any("rank ranks ranked place position") {
+        return None;
+    }
+    let (wanted, other, taken) =
+        if low { (SMALLEST, LARGEST, "largest") } else { (LARGEST, SMALLEST, "smallest") };
+    (code.has_word(&other) && !code.has_word(&wanted)).then(|| {
+        let asked = if low { "smallest" } else { "largest" };
+        ResultMismatch::unusual(format!(
+            "the question asks for the {asked}, and the code takes the {taken}"
+        ))
+    })
+}
+
+/// The time from one date to another is a difference, unless a column holds it.
+fn duration(finding: &Finding<'_>) -> Option<ResultMismatch> {
+    const PARTS: [&str; 9] = ["time", "dur", "day", "hour", "min", "sec", "length", "week", "year"];
+    let columns = finding.columns();
+    let is_held = columns.iter().any(|column| {
+        let name = column.name.to_lowercase();
+        PARTS.iter().any(|part| name.contains(part))
+    });
+    let is_missing = finding.form.asks_for_duration()
+        && !is_held
+        && !finding.code.subtracts()
+        && !finding.code.is_opaque();
+    is_missing.then(|| {
+        ResultMismatch::certain("the question asks for a time, and the code subtracts no dates")
+    })
+}
+
+/// A mean, a median, a sum and a number of different values come from functions of that kind. A
+/// table may hold them already.
+fn statistic(finding: &Finding<'_>) -> Option<ResultMismatch> {
+    const MEAN: &str = "average mean durchschnitt durchschnittliche moyen moyenne promedio";
+    const DISTINCT: &[&str] = &[
+        "nunique",
+        "unique",
+        "set",
+        "drop_duplicates",
+        "duplicated",
+        "groupby",
+        "value_counts",
+        "Counter",
+        "dict",
+        "pivot_table",
+        "crosstab",
+    ];
+    let Finding { form, code, .. } = finding;
+    let asks = |words: &str| {
+        let columns: Vec<&str> = words.split_whitespace().collect();
+        form.has_any(words) && !has_column(finding, &columns)
+    };
+    let missing = if asks("median") && !code.has_word(&["median", "quantile", "percentile"]) {
+        "a median"
+    } else if asks(MEAN) && !asks("median") && !code.divides() {
+        "a mean"
+    } else if form.counts_distinct() && !code.has_word(DISTINCT) && !code.code.contains('{') {
+        "the number of different values"
+    } else {
+        return None;
+    };
+    (!code.is_opaque()).then(|| {
+        ResultMismatch::unusual(format!(
+            "the question asks for {missing}, and the code computes none"
+        ))
+    })
+}
+
+/// A value of a cell that the question names stands in the code, which else ignores it.
+fn named_value(finding: &Finding<'_>) -> Option<ResultMismatch> {
+    let texts: Vec<String> = finding.code.texts.iter().map(|text| text.to_lowercase()).collect();
+    let is_used = |value: &str| {
+        let value = value.to_lowercase();
+        texts.iter().any(|text| text.contains(&value) || text.len() > 2 && value.contains(&**text))
+    };
+    // Values that the name of a column or an input has say nothing about rows.
+    let names = |value: &str| {
+        finding.columns().iter().any(|column| stands_for(&value.to_lowercase(), &column.name))
+            || finding.sources.iter().any(|source| stands_for(&value.to_lowercase(), &source.name))
+    };
+    let ignored = finding.evidence.named.iter().find(|value| !is_used(value) && !names(value))?;
+    (!finding.code.is_opaque()).then(|| {
+        ResultMismatch::unusual(format!(
+            "the question names the value `{ignored}`, and the code does not"
+        ))
+    })
+}
+
+/// A number of the question stands in the code. A year may be that of all rows. What values are
+/// compared with is missed for certain, and so is what a value per 100 is asked for.
+fn stated_number(finding: &Finding<'_>) -> Option<ResultMismatch> {
+    let known = finding.code.numbers();
+    let has = |number: f64| {
+        let near = [number - 1.0, number + 1.0];
+        let scaled = [1.0, 0.01, 1_000.0, 1_000_000.0].map(|factor| number * factor);
+        let changed = [1.0 + number / 100.0, 1.0 - number / 100.0];
+        near.iter().chain(&scaled).chain(&changed).any(|it| known.contains(it))
+    };
+    let is_used = |number: f64| {
+        let is_year = (1900.0..2100.0).contains(&number);
+        let is_size =
+            finding.sources.iter().any(|source| source.rows.to_string() == number.to_string());
+        is_year || is_size || number < 2.0 || has(number)
+    };
+    let compared = QuestionForm::thresholds(finding.question);
+    let missed = compared.iter().find(|number| !has(**number));
+    let ignored = missed.or_else(|| finding.form.numbers().iter().find(|it| !is_used(**it)))?;
+    // Numbers of the names of columns and of units are not those of a condition.
+    let in_names = finding.columns().iter().any(|it| numbers(&it.name).contains(ignored));
+    if in_names || finding.code.is_opaque() {
+        return None;
+    }
+    let reason = format!("the question names the number {ignored}, and the code does not");
+    let rates: Vec<f64> = finding.used_names().iter().filter_map(|name| per(name)).collect();
+    let has_ratio = rates.iter().any(|many| known.contains(&(ignored / many)));
+    let is_certain = missed.is_some() || !rates.is_empty() && !has_ratio;
+    Some(ResultMismatch { reason, is_certain })
+}
+
+/// Whether a column is called by one of these words.
+fn has_column(finding: &Finding<'_>, words: &[&str]) -> bool {
+    finding.columns().iter().any(|it| words.iter().any(|word| stands_for(word, &it.name)))
+}
+
+fn count(code: &str, words: &[&str]) -> usize {
+    let parts = code.split(|sign: char| !sign.is_alphanumeric() && sign != '_');
+    parts.filter(|part| words.contains(part)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::computation::input_table::{InputTable, TableColumn};
+    use crate::computation::result_check::ResultEvidence;
+
+    fn certain(columns: &[&str], question: &str, python: &str) -> Option<bool> {
+        let column = |name: &&str| TableColumn { name: (*name).to_owned(), missing: 0 };
+        let columns = columns.iter().map(column).collect();
+        let sources = [InputTable { name: "staff".to_owned(), rows: 9, columns }];
+        let named = if question.contains("Lab") { vec!["Lab".to_owned()] } else { Vec::new() };
+        let evidence = ResultEvidence { named, ..ResultEvidence::default() };
+        Finding::new(question, python, &sources, evidence).mismatch().map(|it| it.is_certain)
+    }
+
+    #[test]
+    fn a_difference_is_subtracted() {
+        let ask = |python: &str| {
+            certain(&["pay"], "What is the difference between the pay of Lab and of all?", python)
+        };
+        assert_eq!(ask("result = s['pay'].max() / s['Lab'].min()"), Some(true));
+        assert_eq!(ask("result = s['Lab'][-1] / 3  # a - b"), Some(true));
+        for python in [
+            "result = s['pay'].max() - s['Lab'].min()",
+            "result = a['Lab']-b",
+            "result = 'Lab' and np.ptp(s)",
+            "result = s['Lab'].diff().iloc[-1]",
+            "result = s.eval('Lab + b')",
+        ] {
+            assert_eq!(ask(python), None, "{python}");
+        }
+        let held = "What is the difference in goals of Lab?";
+        assert_eq!(certain(&["goal_diff"], held, "result = s.at['Lab', 'goal_diff']"), None);
+        let french = "De combien le salaire Lab dépasse-t-il le salaire Sales ?";
+        assert_eq!(certain(&["pay"], french, "result = a / b"), Some(true));
+    }
+
+    #[test]
+    fn an_input_is_not_written_anew() {
+        let ask = |python: &str| certain(&["pay"], "What is the highest pay?", python);
+        let invented = "import pandas as pd\nstaff = pd.DataFrame({'pay': [1]})\nresult = 1";
+        assert_eq!(ask(invented), Some(true));
+        assert_eq!(ask("staff = pd.DataFrame(staff)\nresult = staff['pay'].max()"), None);
+        assert_eq!(ask("staff = [one for one in staff if one['pay']]\nresult = 1"), None);
+        assert_eq!(ask("result = (staff == [1]).any()"), None);
+    }
+
+    #[test]
+    fn a_share_is_divided() {
+        let ask = |python: &str| certain(&["pay"], "What percentage of the people is old?", python);
+        assert_eq!(ask("result = len(s[s['pay'] > 3])"), Some(true));
+        assert_eq!(ask("result = s['pay'].max()"), Some(false), "a column may hold it");
+        assert_eq!(ask("result = (s['pay'] > 3).mean() * 100"), None);
+        assert_eq!(ask("result = len(a) / len(b)"), None);
+        let held = "What percentage of the cake is fat?";
+        assert_eq!(certain(&["fat_pct"], held, "result = len(s['fat_pct'])"), None);
+    }
+
+    #[test]
+    fn the_third_is_picked_by_its_place() {
+        let ask = |place: &str, python: &str| {
+            certain(&["pay"], &format!("Who has the {place}-highest pay?"), python)
+        };
+        assert_eq!(ask("third", "result = s['pay'].idxmax()"), Some(true));
+        assert_eq!(ask("third", "result = s['pay'].nlargest(3).index[-1]"), None);
+        assert_eq!(ask("third", "result = s.sort_values('pay').index[-3]"), None);
+        assert_eq!(ask("second", "result = s[s['pay'] < s['pay'].max()]['pay'].max()"), None);
+        let half = "Who was hired in the second half?";
+        assert_eq!(certain(&["pay"], half, "result = 'x'"), None);
+    }
+
+    #[test]
+    fn a_time_is_the_difference_of_two_dates() {
+        let longest = "Which book was out for the longest time?";
+        let last = "result = b.loc[b['back'].idxmax(), 'title']";
+        let days = "result = b.loc[(b['back'] - b['out']).idxmax(), 'title']";
+        assert_eq!(certain(&["out", "back"], longest, last), Some(true));
+        assert_eq!(certain(&["out", "back"], longest, days), None);
+        assert_eq!(certain(&["days out"], longest, "result = b['days out'].max()"), None);
+    }
+
+    #[test]
+    fn the_lowest_is_no_maximum() {
+        let ask = |question: &str, python: &str| certain(&["pay"], question, python);
+        let lowest = "What is the lowest pay?";
+        assert_eq!(ask(lowest, "result = s['pay'].max()"), Some(false));
+        assert_eq!(ask(lowest, "result = s['pay'].min()"), None);
+        assert_eq!(ask(lowest, "result = s.sort_values('pay').iloc[0]"), None);
+        let both = "Which has the lowest highest pay?";
+        assert_eq!(ask(both, "result = s.groupby('pay').max().idxmin()"), None);
+        assert_eq!(ask("What is the highest rank?", "result = s['rank'].min()"), None);
+    }
+
+    #[test]
+    fn what_is_per_hundred_is_divided_by_it() {
+        let ask = |python: &str| {
+            let question = "How many litres does it need for 300 km?";
+            certain(&["fuel L/100km"], question, python)
+        };
+        assert_eq!(ask("result = f['fuel L/100km'].max() * 300"), Some(true));
+        assert_eq!(ask("result = f['fuel L/100km'].max() * 300 / 100"), None);
+        assert_eq!(ask("result = f['fuel L/100km'].max() * 300 * 0.01"), None);
+        assert_ne!(ask("result = f['fuel L/100km'].max() * 3"), Some(true));
+        assert_eq!(ask("result = f['fuel L/100km'].max()"), Some(true), "300 is ignored");
+        assert_eq!(per("deaths per 1,000"), Some(1_000.0));
+        assert_eq!(per("births_per_1000"), Some(1_000.0));
+        assert_eq!((per("EUR/kg"), per("price per item"), per("24/7")), (None, None, Some(7.0)));
+    }
+
+    #[test]
+    fn what_the_question_names_stands_in_the_code() {
+        let ask = |question: &str, python: &str| certain(&["pay", "dept"], question, python);
+        let lab = "What is the lowest pay in the Lab?";
+        assert_eq!(ask(lab, "result = s['pay'].min()"), Some(false));
+        assert_eq!(ask(lab, "result = s[s['dept'] == 'lab']['pay'].min()"), None);
+        let above = "How many in the Lab earn over 40,000?";
+        assert_eq!(ask(above, "result = len(s[s['dept'] == 'Lab'])"), Some(true));
+        let with = "How many in the Lab have 40 days off?";
+        assert_eq!(ask(with, "result = len(s[s['dept'] == 'Lab'])"), Some(false));
+        let least = "How many in the Lab have at least 40 days off?";
+        assert_eq!(ask(least, "result = (s['Lab'] > 39).sum()"), None);
+        assert_eq!(ask("How many of the 9 in the Lab are old?", "result = (s['Lab']).sum()"), None);
+        assert_eq!(ask(above, "result = ((s['dept'] == 'Lab') & (s['pay'] > 40_000)).sum()"), None);
+        assert_eq!(ask("How many in the Lab in 2024?", "result = len('Lab')"), None);
+    }
+
+    #[test]
+    fn a_statistic_is_computed_unless_the_table_has_it() {
+        let ask = |question: &str, python: &str| certain(&["pay"], question, python);
+        let mean = "What is the mean pay in the Lab?";
+        assert_eq!(ask(mean, "result = 'Lab' and s['pay'].sum()"), Some(false));
+        assert_eq!(ask(mean, "result = 'Lab' and s['pay'].mean()"), None);
+        let median = "What is the median pay in the Lab?";
+        assert_eq!(ask(median, "result = 'Lab' and s['pay'].mean()"), Some(false));
+        let held = certain(&["mean_pay"], mean, "result = s.at['Lab', 'mean_pay']");
+        assert_eq!(held, None);
+        let different = "How many different people are in the Lab?";
+        assert_eq!(ask(different, "result = 'Lab' and len(s)"), Some(false));
+        assert_eq!(ask(different, "result = 'Lab' and s['pay'].nunique()"), None);
+    }
+}
