@@ -228,7 +228,8 @@ fn named_value(finding: &Finding<'_>) -> Option<ResultMismatch> {
 }
 
 /// A number of the question stands in the code. A year may be that of all rows. What values are
-/// compared with is missed for certain, and so is what a value per 100 is asked for.
+/// compared with is missed for certain if the code has no number that it may be in another unit, and
+/// so is what a value per 100 is asked for.
 fn stated_number(finding: &Finding<'_>) -> Option<ResultMismatch> {
     let known = finding.code.numbers();
     let has = |number: f64| {
@@ -254,7 +255,10 @@ fn stated_number(finding: &Finding<'_>) -> Option<ResultMismatch> {
     let reason = format!("the question names the number {ignored}, and the code does not");
     let rates: Vec<f64> = finding.used_names().iter().filter_map(|name| per(name)).collect();
     let has_ratio = rates.iter().any(|many| known.contains(&(ignored / many)));
-    let is_certain = missed.is_some() || !rates.is_empty() && !has_ratio;
+    // Another number may be the same in another unit: 1.5 hours are 90 minutes.
+    let is_converted = known.iter().any(|number| *number > 2.0 || number.fract() != 0.0)
+        || finding.code.has_word(&["Timedelta", "timedelta", "to_timedelta", "DateOffset"]);
+    let is_certain = missed.is_some() && !is_converted || !rates.is_empty() && !has_ratio;
     Some(ResultMismatch { reason, is_certain })
 }
 
@@ -385,6 +389,10 @@ mod tests {
         assert_eq!(ask(lab, "result = s[s['dept'] == 'lab']['pay'].min()"), None);
         let above = "How many in the Lab earn over 40,000?";
         assert_eq!(ask(above, "result = len(s[s['dept'] == 'Lab'])"), Some(true));
+        let hours = "result = (s[s['dept'] == 'Lab']['pay'] > 1.5).sum()";
+        assert_eq!(ask("How many in the Lab wait more than 90 minutes?", hours), Some(false));
+        let days = "result = (s[s['dept'] == 'Lab']['pay'] > pd.Timedelta(days=1)).sum()";
+        assert_eq!(ask("How many in the Lab wait more than 24 hours?", days), Some(false));
         let with = "How many in the Lab have 40 days off?";
         assert_eq!(ask(with, "result = len(s[s['dept'] == 'Lab'])"), Some(false));
         let least = "How many in the Lab have at least 40 days off?";

@@ -122,9 +122,11 @@ fn asked_cell(finding: &Finding<'_>) -> Option<ResultMismatch> {
         return None;
     }
     let columns = asked.join("`, `");
-    Some(ResultMismatch::certain(format!(
-        "the question asks for a value of the column `{columns}`, and the result has none"
-    )))
+    let reason =
+        format!("the question asks for a value of the column `{columns}`, and the result has none");
+    // Another table may have names for the keys of that column.
+    let is_certain = finding.sources.len() == 1;
+    Some(ResultMismatch { reason, is_certain })
 }
 
 /// The answer to `how many` is a number.
@@ -302,6 +304,24 @@ mod tests {
         ] {
             assert_eq!(is_certain(question, "", text(&[held])), expected, "{question} {held}");
         }
+    }
+
+    #[test]
+    fn another_table_may_have_names_for_the_keys_of_a_column() {
+        let table = |name: &str, column: &str| InputTable {
+            name: name.to_owned(),
+            rows: 10,
+            columns: vec![TableColumn { name: column.to_owned(), missing: 0 }],
+        };
+        let sources = [table("trips", "driver"), table("people", "full name")];
+        let evidence = ResultEvidence {
+            form: ResultForm::Text,
+            present: vec!["driver".to_owned(), "full name".to_owned()],
+            held: vec!["full name".to_owned()],
+            ..ResultEvidence::default()
+        };
+        let finding = Finding::new("Which driver has driven most?", "", &sources, evidence);
+        assert!(!finding.mismatch().unwrap().is_certain);
     }
 
     #[test]
