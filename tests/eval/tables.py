@@ -262,9 +262,9 @@ def _hives() -> list[dict[str, Any]]:
             "water in honey %": _number(water),
             "mites /100 bees": _number(mites),
             "queen since": _whole(queen),
-            "seen by": keeper,
+            "seen by": visitor,
         }
-        for log, hive, stand, day, brood, gross, net, water, mites, queen, keeper in _rows(
+        for log, hive, stand, day, brood, gross, net, water, mites, queen, visitor in _rows(
             _HIVES, "|"
         )
     ]

@@ -15,7 +15,7 @@ pub(super) struct QuestionForm {
 const NAMING: &str = "give state name return show tell report";
 const FILLERS: &str = "me us just only please the a an its their his her that this";
 /// What ends a name: `the plate of the vehicle`.
-const ENDS: &str = "in on of as with for to from by at that which who whose where when if and or \
+const ENDS: &str = "in on of as with for to from by at per that which who whose where when if and or \
     is are was were be been has have had does do did can could will would should may not without \
     the a an most least more less than its their . , ; : ? ! ( )";
 /// What is computed instead of read from a cell.

@@ -124,8 +124,9 @@ fn asked_cell(finding: &Finding<'_>) -> Option<ResultMismatch> {
     let columns = asked.join("`, `");
     let reason =
         format!("the question asks for a value of the column `{columns}`, and the result has none");
-    // Another table may have names for the keys of that column.
-    let is_certain = finding.sources.len() == 1;
+    // Another table may have names for the keys of that column, and `show the regions and compute
+    // the sum` asks for something else too.
+    let is_certain = finding.sources.len() == 1 && !finding.form.has_any("and und et y e");
     Some(ResultMismatch { reason, is_certain })
 }
 
@@ -221,7 +222,9 @@ fn quantity(finding: &Finding<'_>) -> Option<ResultMismatch> {
     let is_other = !asked.iter().any(|unit| unit.is_alike(&held));
     // A price or a density that the question states makes another quantity of it.
     let stated = finding.form.numbers();
-    let is_converted = finding.code.numbers().iter().any(|number| stated.contains(number));
+    let is_converted = finding.code.numbers().iter().any(|number| stated.contains(number))
+        || finding.code.divides()
+        || finding.code.multiplies();
     (is_other && !is_converted).then(|| {
         ResultMismatch::certain(format!(
             "the question asks for a quantity in {unit}, and `{only}` is in {}",
@@ -386,5 +389,9 @@ mod tests {
         let celsius = "How high is it, in degrees Celsius?";
         assert_eq!(ask(celsius, "result = e['melting point °C'].max()"), None);
         assert_eq!(ask("On how many days was gold sold?", "result = len(e['sym'])"), None);
+        let euros = json!({"form": "number", "numeric": ["net_eur"]});
+        let share = "result = 100 * s['net_eur'].max() / s['net_eur'].sum()";
+        let question = "Show the sales per region and compute the percent of the largest";
+        assert_eq!(mismatch(&["region", "net_eur"], question, share, euros), None);
     }
 }
