@@ -18,7 +18,7 @@ pub struct State<V> {
     /// are missing.
     revisions: Vec<u64>,
     /// What has changed since the last complete merge, if that is tracked.
-    touched: Option<Box<Touched>>,
+    touched: Option<Box<TouchedChannels>>,
 }
 
 impl<V> Default for State<V> {
@@ -153,7 +153,7 @@ impl<V: Value> State<V> {
 
 /// The channels that supersteps have changed.
 #[derive(Clone, Debug, Default)]
-struct Touched {
+struct TouchedChannels {
     channels: Channels,
     /// The fields of internal channels.
     fields: Vec<String>,

@@ -123,6 +123,17 @@ static MONTH_ROWS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| rows(&MONTH
 static SHORT_ROWS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| rows(&SHORT));
 static WEEKDAY_ROWS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| rows(&WEEKDAYS));
 
+/// Whether a word is the name of a month in one of seven languages, regardless of case. Some are
+/// other words as well: `may`, `mars`.
+///
+/// ```
+/// assert!(antiphon_figures::is_month("März"));
+/// assert!(!antiphon_figures::is_month("mar"));
+/// ```
+pub fn is_month(word: &str) -> bool {
+    month(word).is_some()
+}
+
 /// The month that a word names.
 pub(super) fn month(word: &str) -> Option<u32> {
     named(&MONTH_ROWS, word)

@@ -59,6 +59,7 @@ mod word_list;
 
 pub use comparison::{QuantityMismatch, QuantityVerdict};
 pub use computed_number::ComputedNumber;
+pub use date::is_month;
 pub use evidence::{FigureEvidence, FigureMismatch};
 pub use measured_unit::MeasuredUnit;
 pub use plain_text::plain;

@@ -17,6 +17,7 @@ use antiphon_runtime::sandbox::Sandbox;
 
 mod asked_column;
 mod code_text;
+pub(crate) mod column_name;
 pub mod config;
 mod conversation;
 mod graph;

@@ -132,7 +132,7 @@ impl TaskOrigin<'_> {
 pub(super) struct Scopes<V> {
     list: Vec<Option<Scope<V>>>,
     free: Vec<u32>,
-    /// The state of a run without a graph of its own.
+    /// An empty state, for a root that is no graph: there is none, but the types allow it.
     blank: OnceLock<Box<State<V>>>,
 }
 

@@ -7,9 +7,10 @@ use serde_json::{Value as Json, json};
 
 use super::Computation;
 use super::code_text::has_word;
+use super::column_name::stands_for;
 use super::graph::refuse;
 use super::input_table::{self, TableColumn};
-use super::question_form::{QuestionForm, stands_for};
+use super::question_form::QuestionForm;
 use super::state::State;
 use super::task::Task;
 use crate::builder::RoleNode;

@@ -27,7 +27,7 @@ impl CodeText {
             let inner = from.get(quote.len()..).unwrap_or_default();
             let end = text_end(inner, quote);
             texts.push(inner.get(..end).unwrap_or_default().replace('\\', ""));
-            // What stands for the text keeps `'a' - b` a subtraction.
+            // A placeholder: the minus of `'a' - b` still has an operand before it.
             code.push_str("_ ");
             rest = inner.get(end + quote.len()..).unwrap_or_default();
         }
@@ -99,9 +99,10 @@ impl CodeText {
 pub(super) fn with_imports(python: String, packages: &[String]) -> String {
     const NAMES: [(&str, &str); 2] = [("pd", "pandas"), ("np", "numpy")];
     let code = CodeText::of(&python).code;
+    let words: Vec<&str> = code.split(|sign| !is_part(sign)).filter(|it| !it.is_empty()).collect();
     let is_missing = |(name, package): &(&str, &str)| {
-        let is_bound = has_phrase(&code, &format!("as {name}"))
-            || has_phrase(&code, &format!("import {name}"))
+        let imports = |pair: &[&str]| matches!(pair, ["as" | "import", one] if one == name);
+        let is_bound = words.windows(2).any(imports)
             || code.lines().any(|line| line.trim_start().starts_with(&format!("{name} =")));
         let is_used = code.contains(&format!("{name}.")) && has_word(&code, name);
         is_used && !is_bound && packages.iter().any(|one| one == package)
@@ -111,14 +112,6 @@ pub(super) fn with_imports(python: String, packages: &[String]) -> String {
         missing.map(|(name, package)| format!("import {package} as {name}\n")).collect();
     let imports = imports.concat();
     if imports.is_empty() { python } else { imports + &python }
-}
-
-/// Whether a text has these words one after the other, bounded as words are.
-fn has_phrase(text: &str, phrase: &str) -> bool {
-    text.split_whitespace()
-        .collect::<Vec<_>>()
-        .windows(2)
-        .any(|pair| pair.join(" ").trim_end_matches([';', ',']) == phrase)
 }
 
 /// The numbers in a text, without their signs: `1,000` and `1_000` are one, and so is `1e2`.

@@ -85,7 +85,7 @@ pub(super) fn coding(
     Ok(messages)
 }
 
-/// What a small model is told that does not read its earlier code.
+/// The instruction after a failure for a small model, which does not see its failed code.
 const AFTER_ERROR: &str = "Earlier code had that error: write other code.";
 
 /// What was wrong with code, and what may mend it.

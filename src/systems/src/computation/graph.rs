@@ -15,7 +15,7 @@ use super::hints;
 use super::input_table;
 use super::outcome::ComputationAttempt;
 use super::reply::{self, CodeReply};
-use super::result_check::Finding;
+use super::result_check::ComputedResult;
 use super::sandbox_output::SandboxOutput;
 use super::state::State;
 use super::task::RESULT;
@@ -151,7 +151,7 @@ async fn mismatch(
         return None;
     }
     let evidence = cx.data().inspect(outcome).await?;
-    let mismatch = Finding::new(&task.question, python, sources, evidence).mismatch()?;
+    let mismatch = ComputedResult::new(&task.question, python, sources, evidence).mismatch()?;
     (mismatch.is_certain || !is_last_attempt(cx)).then_some(mismatch.reason)
 }
 

@@ -1,5 +1,6 @@
 //! What to do about common mistakes in code, for a model that has made one.
 
+use antiphon_figures::is_month;
 use antiphon_runtime::sandbox::GuestFault;
 
 use super::code_text::{CodeText, has_word};
@@ -12,10 +13,11 @@ use super::task::Task;
 /// What may mend code that failed with this fault, or came to something else than was asked for.
 pub(super) fn hints(task: &Task, state: &State, attempt: &ComputationAttempt) -> Vec<String> {
     let of_fault = attempt.fault.as_ref().and_then(|fault| mistake(&task.question, state, fault));
-    let has_words = CodeText::of(&attempt.python).texts.iter().any(|text| is_date_in_words(text));
-    let of_dates = (has_words && has_dates(state)).then(|| WRITTEN.to_owned());
-    let is_duration = attempt.no_answer.as_ref().is_some_and(|reason| reason.contains("no dates"));
-    let of_dates = of_dates.or_else(|| is_duration.then(|| SUBTRACTED.to_owned()));
+    let code = CodeText::of(&attempt.python);
+    let is_worded = code.texts.iter().any(|text| is_date_in_words(text));
+    let is_duration = QuestionForm::of(&task.question).asks_for_duration() && !code.subtracts();
+    let of_dates = if is_worded { Some(WRITTEN) } else { is_duration.then_some(SUBTRACTED) };
+    let of_dates = of_dates.filter(|_| has_dates(state)).map(str::to_owned);
     let of_column = asked_column(task, state).map(|(table, column)| {
         format!(
             "The answer is a value of `{column}`: find the row, and take it from there, as in \
@@ -37,24 +39,9 @@ pub(super) fn has_dates(state: &State) -> bool {
     state.inputs.contains("dates as text")
 }
 
-/// Whether a text has the English name of a month: cells such as `2024-04-30` hold none.
+/// Whether a text has the name of a month: cells such as `2024-04-30` hold none.
 pub(super) fn is_date_in_words(text: &str) -> bool {
-    const MONTHS: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
-    let lower = text.to_lowercase();
-    MONTHS.iter().any(|month| has_word(&lower, month))
+    text.split(|sign: char| !sign.is_alphabetic()).any(is_month)
 }
 
 /// The only column that the answer can be a value of, and its input.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::code_text::{CodeText, has_word, is_part};
-use super::question_form::stands_for;
+use super::column_name::stands_for;
 use super::state::State;
 use super::task::Task;
 
@@ -146,15 +146,4 @@ fn words(question: &str) -> Vec<String> {
         word.chars().count() > 2 && !FILLERS.split_whitespace().any(|filler| filler == *word)
     };
     parts.filter(is_content).map(str::to_owned).collect()
-}
-
-/// Whether a word stands for a part of a column's name: one begins as the other does.
-pub(crate) fn names(word: &str, column: &str) -> bool {
-    let lower = column.to_lowercase();
-    let alike = |part: &str| {
-        let shared = part.chars().zip(word.chars()).take_while(|(one, other)| one == other).count();
-        let (part, word) = (part.chars().count(), word.chars().count());
-        shared >= 4 || shared >= 3 && (shared == part || shared == word)
-    };
-    lower.split(|sign: char| !sign.is_alphabetic()).any(alike)
 }

@@ -2,10 +2,11 @@
 //! value in an order picked by its place.
 
 use super::code_text::{has_word, numbers};
-use super::question_form::{QuestionForm, stands_for};
-use super::result_check::{Finding, ResultMismatch};
+use super::column_name::stands_for;
+use super::question_form::QuestionForm;
+use super::result_check::{ComputedResult, ResultMismatch};
 
-type Check = fn(&Finding<'_>) -> Option<ResultMismatch>;
+type Check = fn(&ComputedResult<'_>) -> Option<ResultMismatch>;
 
 /// The checks, the surest first.
 pub(super) const CHECKS: [Check; 10] = [
@@ -22,9 +23,9 @@ pub(super) const CHECKS: [Check; 10] = [
 ];
 
 /// Code that writes an input anew computes from data that it invents.
-fn replaced_input(finding: &Finding<'_>) -> Option<ResultMismatch> {
+fn replaced_input(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     const MADE: [&str; 5] = ["pd.DataFrame(", "pandas.DataFrame(", "DataFrame(", "[", "{"];
-    let lines: Vec<&str> = finding.code.code.lines().collect();
+    let lines: Vec<&str> = computed.code.code.lines().collect();
     let assigned = |name: &str| {
         let values = lines.iter().filter_map(|line| {
             line.trim_start().strip_prefix(name)?.trim_start().strip_prefix('=')
@@ -33,7 +34,7 @@ fn replaced_input(finding: &Finding<'_>) -> Option<ResultMismatch> {
         values
             .any(|value| MADE.iter().any(|made| value.starts_with(made)) && !has_word(value, name))
     };
-    let replaced = finding.sources.iter().find(|source| assigned(&source.name))?;
+    let replaced = computed.sources.iter().find(|source| assigned(&source.name))?;
     Some(ResultMismatch::certain(format!(
         "the code replaces the input `{}` by other data",
         replaced.name
@@ -41,12 +42,12 @@ fn replaced_input(finding: &Finding<'_>) -> Option<ResultMismatch> {
 }
 
 /// A difference needs a subtraction, unless a column holds it.
-fn difference(finding: &Finding<'_>) -> Option<ResultMismatch> {
+fn difference(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     const COLUMNS: [&str; 6] = ["difference", "delta", "margin", "gap", "change", "spread"];
-    let is_missing = finding.form.asks_by_how_much()
-        && !has_column(finding, &COLUMNS)
-        && !finding.code.subtracts()
-        && !finding.code.is_opaque();
+    let is_missing = computed.form.asks_by_how_much()
+        && !has_column(computed, &COLUMNS)
+        && !computed.code.subtracts()
+        && !computed.code.is_opaque();
     is_missing.then(|| {
         ResultMismatch::certain(
             "the question asks for a difference, and the code subtracts nothing",
@@ -55,13 +56,13 @@ fn difference(finding: &Finding<'_>) -> Option<ResultMismatch> {
 }
 
 /// `The third-highest` needs 3, or 2 as an index, in the code.
-fn place(finding: &Finding<'_>) -> Option<ResultMismatch> {
-    let place = finding.form.place()?;
+fn place(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
+    let place = computed.form.place()?;
     let known = [f64::from(place), f64::from(place - 1)];
-    let has_number = finding.code.numbers().iter().any(|number| known.contains(number));
+    let has_number = computed.code.numbers().iter().any(|number| known.contains(number));
     // The second is also the largest of those that are not the largest.
-    let is_second = place == 2 && count(&finding.code.code, &["max", "min"]) > 1;
-    let is_missing = !has_number && !is_second && !finding.code.is_opaque();
+    let is_second = place == 2 && count(&computed.code.code, &["max", "min"]) > 1;
+    let is_missing = !has_number && !is_second && !computed.code.is_opaque();
     is_missing.then(|| {
         let reason = format!("the question asks for number {place} in an order");
         ResultMismatch::certain(format!("{reason}, and the code picks no such place"))
@@ -70,15 +71,15 @@ fn place(finding: &Finding<'_>) -> Option<ResultMismatch> {
 
 /// A column `L/100km` holds values per 100: a product with a number of the question has to be
 /// divided by it.
-fn per_many(finding: &Finding<'_>) -> Option<ResultMismatch> {
-    if !finding.code.multiplies() || finding.form.has_any("per pro par por") {
+fn per_many(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
+    if !computed.code.multiplies() || computed.form.has_any("per pro par por") {
         return None;
     }
-    let stated = finding.form.numbers();
-    let in_code = finding.code.code.as_str();
+    let stated = computed.form.numbers();
+    let in_code = computed.code.code.as_str();
     let in_code = numbers(in_code);
     let uses_stated = in_code.iter().any(|number| *number > 1.0 && stated.contains(number));
-    finding.used_names().iter().filter(|_| uses_stated).find_map(|name| {
+    computed.used_names().iter().filter(|_| uses_stated).find_map(|name| {
         let many = per(name)?;
         let divides = |number: &f64| is_near(*number, many) || is_near(*number * many, 1.0);
         (!in_code.iter().any(divides)).then(|| {
@@ -105,7 +106,7 @@ fn per(name: &str) -> Option<f64> {
 }
 
 /// A share needs a division, unless a column holds it: for certain where rows are counted.
-fn share(finding: &Finding<'_>) -> Option<ResultMismatch> {
+fn share(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     const COLUMNS: [&str; 9] = [
         "percentage",
         "percent",
@@ -117,13 +118,13 @@ fn share(finding: &Finding<'_>) -> Option<ResultMismatch> {
         "fraction",
         "quota",
     ];
-    let has_percent = finding.columns().iter().any(|column| column.name.contains('%'));
-    let is_missing = finding.form.asks_for_share()
+    let has_percent = computed.columns().iter().any(|column| column.name.contains('%'));
+    let is_missing = computed.form.asks_for_share()
         && !has_percent
-        && !has_column(finding, &COLUMNS)
-        && !finding.code.divides()
-        && !finding.code.is_opaque();
-    let counts = finding.code.has_word(&["len", "count", "nunique", "shape", "size"]);
+        && !has_column(computed, &COLUMNS)
+        && !computed.code.divides()
+        && !computed.code.is_opaque();
+    let counts = computed.code.has_word(&["len", "count", "nunique", "shape", "size"]);
     let reason = "the question asks for a share, and the code divides nothing";
     is_missing.then(|| {
         if counts { ResultMismatch::certain(reason) } else { ResultMismatch::unusual(reason) }
@@ -131,13 +132,13 @@ fn share(finding: &Finding<'_>) -> Option<ResultMismatch> {
 }
 
 /// The lowest is no maximum, and the highest no minimum. A rank is the highest if it is small.
-fn direction(finding: &Finding<'_>) -> Option<ResultMismatch> {
+fn direction(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     const LOW: &str = "lowest smallest fewest least cheapest earliest minimum";
     const HIGH: &str = "highest largest biggest greatest latest maximum";
     const SMALLEST: [&str; 5] = ["min", "idxmin", "nsmallest", "argmin", "nanmin"];
     const LARGEST: [&str; 5] = ["max", "idxmax", "nlargest", "argmax", "nanmax"];
     const SORTED: &[&str] = &["sort_values", "sorted", "sort", "rank", "ascending", "argsort"];
-    let Finding { form, code, .. } = finding;
+    let ComputedResult { form, code, .. } = computed;
     let (low, high) = (form.has_any(LOW), form.has_any(HIGH));
     if low == high || code.has_word(SORTED) || form.has_any("rank ranks ranked place position") {
         return None;
@@ -153,17 +154,17 @@ fn direction(finding: &Finding<'_>) -> Option<ResultMismatch> {
 }
 
 /// The time from one date to another is a difference, unless a column holds it.
-fn duration(finding: &Finding<'_>) -> Option<ResultMismatch> {
+fn duration(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     const PARTS: [&str; 9] = ["time", "dur", "day", "hour", "min", "sec", "length", "week", "year"];
-    let columns = finding.columns();
+    let columns = computed.columns();
     let is_held = columns.iter().any(|column| {
         let name = column.name.to_lowercase();
         PARTS.iter().any(|part| name.contains(part))
     });
-    let is_missing = finding.form.asks_for_duration()
+    let is_missing = computed.form.asks_for_duration()
         && !is_held
-        && !finding.code.subtracts()
-        && !finding.code.is_opaque();
+        && !computed.code.subtracts()
+        && !computed.code.is_opaque();
     is_missing.then(|| {
         ResultMismatch::certain("the question asks for a time, and the code subtracts no dates")
     })
@@ -171,7 +172,7 @@ fn duration(finding: &Finding<'_>) -> Option<ResultMismatch> {
 
 /// A mean, a median, a sum and a number of different values come from functions of that kind. A
 /// table may hold them already.
-fn statistic(finding: &Finding<'_>) -> Option<ResultMismatch> {
+fn statistic(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     const MEAN: &str = "average mean durchschnitt durchschnittliche moyen moyenne promedio";
     const DISTINCT: &[&str] = &[
         "nunique",
@@ -186,10 +187,10 @@ fn statistic(finding: &Finding<'_>) -> Option<ResultMismatch> {
         "pivot_table",
         "crosstab",
     ];
-    let Finding { form, code, .. } = finding;
+    let ComputedResult { form, code, .. } = computed;
     let asks = |words: &str| {
         let columns: Vec<&str> = words.split_whitespace().collect();
-        form.has_any(words) && !has_column(finding, &columns)
+        form.has_any(words) && !has_column(computed, &columns)
     };
     let missing = if asks("median") && !code.has_word(&["median", "quantile", "percentile"]) {
         "a median"
@@ -208,19 +209,19 @@ fn statistic(finding: &Finding<'_>) -> Option<ResultMismatch> {
 }
 
 /// A value of a cell that the question names stands in the code, which else ignores it.
-fn named_value(finding: &Finding<'_>) -> Option<ResultMismatch> {
-    let texts: Vec<String> = finding.code.texts.iter().map(|text| text.to_lowercase()).collect();
+fn named_value(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
+    let texts: Vec<String> = computed.code.texts.iter().map(|text| text.to_lowercase()).collect();
     let is_used = |value: &str| {
         let value = value.to_lowercase();
         texts.iter().any(|text| text.contains(&value) || text.len() > 2 && value.contains(&**text))
     };
     // Values that the name of a column or an input has say nothing about rows.
     let names = |value: &str| {
-        finding.columns().iter().any(|column| stands_for(&value.to_lowercase(), &column.name))
-            || finding.sources.iter().any(|source| stands_for(&value.to_lowercase(), &source.name))
+        computed.columns().iter().any(|column| stands_for(&value.to_lowercase(), &column.name))
+            || computed.sources.iter().any(|source| stands_for(&value.to_lowercase(), &source.name))
     };
-    let ignored = finding.evidence.named.iter().find(|value| !is_used(value) && !names(value))?;
-    (!finding.code.is_opaque()).then(|| {
+    let ignored = computed.evidence.named.iter().find(|value| !is_used(value) && !names(value))?;
+    (!computed.code.is_opaque()).then(|| {
         ResultMismatch::unusual(format!(
             "the question names the value `{ignored}`, and the code does not"
         ))
@@ -230,8 +231,8 @@ fn named_value(finding: &Finding<'_>) -> Option<ResultMismatch> {
 /// A number of the question stands in the code. A year may be that of all rows. What values are
 /// compared with is missed for certain if the code has no number that it may be in another unit, and
 /// so is what a value per 100 is asked for.
-fn stated_number(finding: &Finding<'_>) -> Option<ResultMismatch> {
-    let known = finding.code.numbers();
+fn stated_number(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
+    let known = computed.code.numbers();
     let has = |number: f64| {
         let near = [number - 1.0, number + 1.0];
         let scaled = [1.0, 0.01, 1_000.0, 1_000_000.0].map(|factor| number * factor);
@@ -241,30 +242,30 @@ fn stated_number(finding: &Finding<'_>) -> Option<ResultMismatch> {
     let is_used = |number: f64| {
         let is_year = (1900.0..2100.0).contains(&number);
         let is_size =
-            finding.sources.iter().any(|source| source.rows.to_string() == number.to_string());
+            computed.sources.iter().any(|source| source.rows.to_string() == number.to_string());
         is_year || is_size || number < 2.0 || has(number)
     };
-    let compared = QuestionForm::thresholds(finding.question);
+    let compared = QuestionForm::thresholds(computed.question);
     let missed = compared.iter().find(|number| !has(**number));
-    let ignored = missed.or_else(|| finding.form.numbers().iter().find(|it| !is_used(**it)))?;
+    let ignored = missed.or_else(|| computed.form.numbers().iter().find(|it| !is_used(**it)))?;
     // Numbers of the names of columns and of units are not those of a condition.
-    let in_names = finding.columns().iter().any(|it| numbers(&it.name).contains(ignored));
-    if in_names || finding.code.is_opaque() {
+    let in_names = computed.columns().iter().any(|it| numbers(&it.name).contains(ignored));
+    if in_names || computed.code.is_opaque() {
         return None;
     }
     let reason = format!("the question names the number {ignored}, and the code does not");
-    let rates: Vec<f64> = finding.used_names().iter().filter_map(|name| per(name)).collect();
+    let rates: Vec<f64> = computed.used_names().iter().filter_map(|name| per(name)).collect();
     let has_ratio = rates.iter().any(|many| known.contains(&(ignored / many)));
     // Another number may be the same in another unit: 1.5 hours are 90 minutes.
     let is_converted = known.iter().any(|number| *number > 2.0 || number.fract() != 0.0)
-        || finding.code.has_word(&["Timedelta", "timedelta", "to_timedelta", "DateOffset"]);
+        || computed.code.has_word(&["Timedelta", "timedelta", "to_timedelta", "DateOffset"]);
     let is_certain = missed.is_some() && !is_converted || !rates.is_empty() && !has_ratio;
     Some(ResultMismatch { reason, is_certain })
 }
 
 /// Whether a column is called by one of these words.
-fn has_column(finding: &Finding<'_>, words: &[&str]) -> bool {
-    finding.columns().iter().any(|it| words.iter().any(|word| stands_for(word, &it.name)))
+fn has_column(computed: &ComputedResult<'_>, words: &[&str]) -> bool {
+    computed.columns().iter().any(|it| words.iter().any(|word| stands_for(word, &it.name)))
 }
 
 fn count(code: &str, words: &[&str]) -> usize {
@@ -284,7 +285,7 @@ mod tests {
         let sources = [InputTable { name: "staff".to_owned(), rows: 9, columns }];
         let named = if question.contains("Lab") { vec!["Lab".to_owned()] } else { Vec::new() };
         let evidence = ResultEvidence { named, ..ResultEvidence::default() };
-        Finding::new(question, python, &sources, evidence).mismatch().map(|it| it.is_certain)
+        ComputedResult::new(question, python, &sources, evidence).mismatch().map(|it| it.is_certain)
     }
 
     #[test]

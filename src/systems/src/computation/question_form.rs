@@ -2,7 +2,8 @@
 //! Words that it does not know, and questions that ask for several things, tell nothing.
 
 use super::code_text::numbers;
-use super::input_table::{TableColumn, names};
+use super::column_name::stands_for;
+use super::input_table::TableColumn;
 
 /// Words of a question in lower case, and its other signs.
 #[derive(Debug)]
@@ -378,30 +379,6 @@ fn held<'c>(phrase: &[&str], columns: &[&'c TableColumn]) -> Vec<&'c str> {
     }
 }
 
-/// Whether a word stands for a part of a column's name: one begins as the other does, or the part
-/// abbreviates the word.
-pub(super) fn stands_for(word: &str, column: &str) -> bool {
-    let lower = column.to_lowercase();
-    let is_number = is_in(word, "number numbers nummer");
-    let alike = |part: &str| {
-        part == word || abbreviates(part, word) || is_number && is_in(part, "no nr num id nummer")
-    };
-    names(word, column)
-        || is_number && column.contains('#')
-        || lower.split(|sign: char| !sign.is_alphanumeric()).any(alike)
-}
-
-/// Whether a part of a name abbreviates a word: `qty`, `svc` and `dept`, but not `city` for
-/// `capacity`.
-fn abbreviates(part: &str, word: &str) -> bool {
-    let length = part.chars().count();
-    let mut rest = word.chars();
-    let is_within = part.chars().all(|sign| rest.any(|other| other == sign));
-    let shared = part.chars().zip(word.chars()).take_while(|(one, other)| one == other).count();
-    let has_vowel = part.chars().skip(1).any(|sign| "aeiou".contains(sign));
-    (2..=4).contains(&length) && is_within && shared > 0 && (!has_vowel || shared > 2)
-}
-
 fn is_in(word: &str, list: &str) -> bool {
     list.split_whitespace().any(|one| one == word)
 }
@@ -430,32 +407,6 @@ fn is_singular(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_column_is_named_by_a_word_or_abbreviates_it() {
-        for (word, column) in [
-            ("quantity", "QTY"),
-            ("department", "dept"),
-            ("service", "last_svc"),
-            ("kilometres", "km (total)"),
-            ("temperature", "temp_c"),
-            ("number", "Order No."),
-            ("number", "Loan#"),
-            ("vehicle", "veh. type"),
-            ("id", "customer_id"),
-        ] {
-            assert!(stands_for(word, column), "{word} {column}");
-        }
-        for (word, column) in [
-            ("capacity", "city"),
-            ("author", "Member"),
-            ("price", "melting point"),
-            ("number", "Region"),
-            ("built", "last_svc"),
-        ] {
-            assert!(!stands_for(word, column), "{word} {column}");
-        }
-    }
 
     #[test]
     fn what_is_asked_for_may_have_a_name() {

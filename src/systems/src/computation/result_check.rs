@@ -65,7 +65,7 @@ pub(super) struct ResultEvidence {
 }
 
 /// A question, the code for it, and its result.
-pub(super) struct Finding<'f> {
+pub(super) struct ComputedResult<'f> {
     pub(super) question: &'f str,
     pub(super) form: QuestionForm,
     pub(super) code: CodeText,
@@ -74,7 +74,7 @@ pub(super) struct Finding<'f> {
     pub(super) evidence: ResultEvidence,
 }
 
-impl<'f> Finding<'f> {
+impl<'f> ComputedResult<'f> {
     pub(super) fn new(
         question: &'f str,
         python: &str,
@@ -112,9 +112,9 @@ impl<'f> Finding<'f> {
 }
 
 /// The answer to `which vehicle … give its plate` is a cell of the column `Plate`.
-fn asked_cell(finding: &Finding<'_>) -> Option<ResultMismatch> {
-    let ResultEvidence { held, present, .. } = &finding.evidence;
-    let asked = finding.form.asked_columns(&finding.columns());
+fn asked_cell(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
+    let ResultEvidence { held, present, .. } = &computed.evidence;
+    let asked = computed.form.asked_columns(&computed.columns());
     // A column that the code renamed or made an index cannot be compared.
     let is_known = asked.iter().all(|name| present.iter().any(|one| one == name));
     let is_held = asked.iter().any(|name| held.iter().any(|one| one == name));
@@ -126,19 +126,19 @@ fn asked_cell(finding: &Finding<'_>) -> Option<ResultMismatch> {
         format!("the question asks for a value of the column `{columns}`, and the result has none");
     // Another table may have names for the keys of that column, and `show the regions and compute
     // the sum` asks for something else too.
-    let is_certain = finding.sources.len() == 1 && !finding.form.has_any("and und et y e");
+    let is_certain = computed.sources.len() == 1 && !computed.form.has_any("and und et y e");
     Some(ResultMismatch { reason, is_certain })
 }
 
 /// The answer to `how many` is a number.
-fn number(finding: &Finding<'_>) -> Option<ResultMismatch> {
-    let found = match finding.evidence.form {
-        ResultForm::Text if !finding.evidence.has_digits => "a text",
+fn number(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
+    let found = match computed.evidence.form {
+        ResultForm::Text if !computed.evidence.has_digits => "a text",
         ResultForm::Truth => "true or false",
         ResultForm::Moment => "a date",
         _ => return None,
     };
-    finding.form.asks_for_number().then(|| {
+    computed.form.asks_for_number().then(|| {
         ResultMismatch::certain(format!(
             "the question asks for a number, and the result is {found}"
         ))
@@ -146,9 +146,9 @@ fn number(finding: &Finding<'_>) -> Option<ResultMismatch> {
 }
 
 /// The answer to `who` is a name, or the number by which a table names people.
-fn person(finding: &Finding<'_>) -> Option<ResultMismatch> {
+fn person(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     const KEYS: [&str; 6] = ["id", "no", "nr", "number", "code", "key"];
-    let ResultEvidence { form, held, .. } = &finding.evidence;
+    let ResultEvidence { form, held, .. } = &computed.evidence;
     let is_key = |name: &str| {
         let lower = name.to_lowercase();
         lower.split(|sign: char| !sign.is_alphanumeric()).any(|part| KEYS.contains(&part))
@@ -162,7 +162,7 @@ fn person(finding: &Finding<'_>) -> Option<ResultMismatch> {
         _ => return None,
     };
     // `Who sold more, and how much?` asks for both.
-    (finding.form.asks_for_person() && !finding.form.has_any("how many much")).then(|| {
+    (computed.form.asks_for_person() && !computed.form.has_any("how many much")).then(|| {
         ResultMismatch::certain(format!(
             "the question asks for a person, and the result is {found}"
         ))
@@ -170,9 +170,9 @@ fn person(finding: &Finding<'_>) -> Option<ResultMismatch> {
 }
 
 /// One thing is asked for, and the result is a whole column. Two or three may be equally large.
-fn one_item(finding: &Finding<'_>) -> Option<ResultMismatch> {
-    let ResultEvidence { form, items, rows, .. } = &finding.evidence;
-    if *form != ResultForm::Items || *items < 2 || !finding.form.asks_for_one() {
+fn one_item(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
+    let ResultEvidence { form, items, rows, .. } = &computed.evidence;
+    if *form != ResultForm::Items || *items < 2 || !computed.form.asks_for_one() {
         return None;
     }
     let reason = format!("the question asks for one thing, and the result has {items} items");
@@ -197,22 +197,22 @@ const UNNAMED: &[&str] = &[
 ];
 
 /// A number of grams is no count of rows, and does not come from a column in degrees.
-fn quantity(finding: &Finding<'_>) -> Option<ResultMismatch> {
-    let ResultEvidence { form, numeric, .. } = &finding.evidence;
+fn quantity(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
+    let ResultEvidence { form, numeric, .. } = &computed.evidence;
     let is_time = |unit: &MeasuredUnit| {
         MeasuredUnit::of_name("length_days").is_some_and(|days| days.is_alike(unit))
     };
-    let mut asked = MeasuredUnit::asked_in(finding.question);
+    let mut asked = MeasuredUnit::asked_in(computed.question);
     asked.retain(|unit| !is_time(unit));
-    if *form != ResultForm::Number || asked.is_empty() || finding.code.is_opaque() {
+    if *form != ResultForm::Number || asked.is_empty() || computed.code.is_opaque() {
         return None;
     }
     let unit = asked.first().map_or("", MeasuredUnit::name);
-    let used = finding.used_names();
+    let used = computed.used_names();
     let read: Vec<&str> =
         used.iter().copied().filter(|name| numeric.iter().any(|one| one == name)).collect();
     let texts = used.len() - read.len();
-    if read.is_empty() && texts > 0 && !finding.code.has_word(UNNAMED) {
+    if read.is_empty() && texts > 0 && !computed.code.has_word(UNNAMED) {
         return Some(ResultMismatch::certain(format!(
             "the question asks for a quantity in {unit}, and the code reads no column of numbers"
         )));
@@ -221,10 +221,10 @@ fn quantity(finding: &Finding<'_>) -> Option<ResultMismatch> {
     let held = MeasuredUnit::of_name(only)?;
     let is_other = !asked.iter().any(|unit| unit.is_alike(&held));
     // A price or a density that the question states makes another quantity of it.
-    let stated = finding.form.numbers();
-    let is_converted = finding.code.numbers().iter().any(|number| stated.contains(number))
-        || finding.code.divides()
-        || finding.code.multiplies();
+    let stated = computed.form.numbers();
+    let is_converted = computed.code.numbers().iter().any(|number| stated.contains(number))
+        || computed.code.divides()
+        || computed.code.multiplies();
     (is_other && !is_converted).then(|| {
         ResultMismatch::certain(format!(
             "the question asks for a quantity in {unit}, and `{only}` is in {}",
@@ -234,9 +234,9 @@ fn quantity(finding: &Finding<'_>) -> Option<ResultMismatch> {
 }
 
 /// A part of a whole is between 0 and 100 percent of it.
-fn part(finding: &Finding<'_>) -> Option<ResultMismatch> {
-    let number = finding.evidence.number?;
-    let is_part = finding.form.asks_for_share() && !finding.form.compares();
+fn part(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
+    let number = computed.evidence.number?;
+    let is_part = computed.form.asks_for_share() && !computed.form.compares();
     // A little room for rounding.
     (is_part && !(-0.01..=100.01).contains(&number)).then(|| {
         ResultMismatch::certain(format!(
@@ -246,9 +246,9 @@ fn part(finding: &Finding<'_>) -> Option<ResultMismatch> {
 }
 
 /// A difference that is asked for is rarely 0 or negative.
-fn size(finding: &Finding<'_>) -> Option<ResultMismatch> {
-    let number = finding.evidence.number.filter(|number| *number <= 0.0)?;
-    finding.form.asks_by_how_much().then(|| {
+fn size(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
+    let number = computed.evidence.number.filter(|number| *number <= 0.0)?;
+    computed.form.asks_by_how_much().then(|| {
         ResultMismatch::unusual(format!(
             "the question asks for a difference, and {number} is not above 0: subtract the \
              smaller value from the larger one"
@@ -277,7 +277,7 @@ mod tests {
         let mut evidence: ResultEvidence = serde_json::from_value(found).unwrap();
         evidence.rows = 10;
         evidence.present = sources[0].columns.iter().map(|column| column.name.clone()).collect();
-        Finding::new(question, python, &sources, evidence).mismatch()
+        ComputedResult::new(question, python, &sources, evidence).mismatch()
     }
 
     fn is_certain(question: &str, python: &str, found: Json) -> Option<bool> {
@@ -323,8 +323,8 @@ mod tests {
             held: vec!["full name".to_owned()],
             ..ResultEvidence::default()
         };
-        let finding = Finding::new("Which driver has driven most?", "", &sources, evidence);
-        assert!(!finding.mismatch().unwrap().is_certain);
+        let computed = ComputedResult::new("Which driver has driven most?", "", &sources, evidence);
+        assert!(!computed.mismatch().unwrap().is_certain);
     }
 
     #[test]

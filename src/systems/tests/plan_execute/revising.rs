@@ -108,7 +108,7 @@ async fn a_revised_plan_that_begins_with_what_has_failed_is_refused_once() {
         ])
     };
     let scene_with = |plans: &[Json]| {
-        Scene::new(&json!({})).tool(&moody()).plans(plans).answers("Bad mood, whatever is tried.")
+        Scene::new(&json!({})).tool(&moody()).plans(plans).answers("The mood stays bad.")
     };
     // Other ids change nothing, nor what comes after it, nor that a completed step is left out.
     let rest = json!([[mood("b", "bad"), mood("d", "good")]]);
@@ -118,7 +118,7 @@ async fn a_revised_plan_that_begins_with_what_has_failed_is_refused_once() {
         assert_eq!((output.attempts, output.status), (1, TaskStatus::FailedExecution));
         assert_eq!(run.requests("planner").len(), 3);
         assert!(run.read_by("planner").contains("the step fails in the same way again: bad mood"));
-        assert_eq!(output.final_answer.as_deref(), Some("Bad mood, whatever is tried."));
+        assert_eq!(output.final_answer.as_deref(), Some("The mood stays bad."));
         assert!(output.error_summary.as_ref().unwrap().reason.contains("bad mood"));
         assert_eq!(output.replan_history[0].outcome, ReplanOutcome::NoPlan);
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use crate::computation::input_table::names;
+use crate::computation::column_name::names;
 
 /// A table in the overview of a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
