@@ -47,6 +47,16 @@ def ask(box: Sandbox, question: str, *codes: str, rows: Any = None) -> Computati
     return computation.run(question, {"fleet": fleet() if rows is None else rows})
 
 
+def ask_small(box: Sandbox, question: str, code: str, rows: Any) -> ComputationResult:
+    """What comes of a small model that keeps to its code."""
+    # It may be asked for the column too; else this reply is no plan, and is asked for again.
+    column = {"json": {"asked_for": "it", "column": "Plate"}}
+    replies = [plan(code), column, plan(code), plan(code)]
+    model = scripted(replies, name="local:1.5b")
+    computation = Computation(model, sandbox=box, summarise=False)
+    return computation.run(question, {"fleet": rows})
+
+
 MOST = "Which vehicle has driven most? Give its plate."
 LITRES = "How many litres does KX-219 need for 300 km?"
 USED = "fleet.loc[fleet['Plate'] == 'KX-219', 'L/100km'].iloc[0]"
@@ -77,7 +87,7 @@ USED = "fleet.loc[fleet['Plate'] == 'KX-219', 'L/100km'].iloc[0]"
         ),
     ],
 )
-def test_what_is_not_asked_for_goes_back_and_is_no_answer(
+def test_what_is_not_asked_for_goes_back_and_is_no_answer_of_a_small_model(
     box: Sandbox, question: str, wrong: str, right: str, value: object
 ) -> None:
     for rows in (fleet(), ROWS):
@@ -91,9 +101,11 @@ def test_what_is_not_asked_for_goes_back_and_is_no_answer(
         mended = ask(box, question, wrong, right, rows=rows)
         assert (mended.outcome, mended.value) == ("answered", pytest.approx(value))
         assert mended.attempts[0].no_answer is not None
-        refused = ask(box, question, wrong, wrong, rows=rows)
+        refused = ask_small(box, question, wrong, rows)
         assert (refused.outcome, refused.answer) == ("no_answer", None)
         assert refused.reason == refused.attempts[1].no_answer
+        kept = ask(box, question, wrong, wrong, rows=rows)
+        assert (kept.outcome, kept.attempts[0].no_answer) == ("answered", refused.reason)
         first = ask(box, question, right, rows=rows)
         assert (first.outcome, len(first.attempts)) == ("answered", 1)
 
@@ -116,6 +128,12 @@ def test_what_is_not_asked_for_goes_back_and_is_no_answer(
         ("How many vehicles are there per type?", "result = fleet['type'].value_counts()"),
         ("Which types are there, and how many?", "result = fleet['type'].value_counts().to_dict()"),
         ("Which km is the largest?", "result = fleet['km'].max()"),
+        ("What km did the vans drive in total?", "result = fleet['km'][:2].sum()"),
+        (
+            "How many more km than KX-204 has KX-219 driven?",
+            "km = fleet.set_index('Plate')['km']\nresult = f\"{km['KX-219'] - km['KX-204']:,} km\"",
+        ),
+        ("Which vehicle has driven most?", "result = fleet.loc[fleet['km'].idxmax()]"),
         ("In which month was KX-219 serviced?", "result = {'KX-219': 'August'}['KX-219']"),
     ],
 )

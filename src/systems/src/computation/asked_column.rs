@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use super::Computation;
 use super::code_text::has_word;
 use super::column_name::stands_for;
-use super::graph::refuse;
+use super::graph::{is_small, refuse};
 use super::input_table::{self, TableColumn};
 use super::question_form::QuestionForm;
 use super::state::State;
@@ -17,7 +17,6 @@ use crate::builder::RoleNode;
 use crate::delimited_input::DelimitedInput;
 use crate::node::NodeContext;
 use crate::patch::Patch;
-use crate::prompts::ModelTier;
 use crate::reply::{object, text};
 
 /// Columns beyond which a small model does not find the one that is meant.
@@ -36,11 +35,10 @@ struct ColumnReply {
 /// words that match no input, and the code reads no column or one that the question does not name.
 pub(super) fn needs_check(cx: &NodeContext<Computation>, python: &str) -> bool {
     let (task, State { sources, has_checked_column, .. }) = (cx.input(), &*cx.state);
-    let is_small = cx.system().resources.roles.tier("planner") == ModelTier::Small;
     let columns = columns(&cx.state);
     let can_be_asked =
         columns.len() <= MOST_COLUMNS && !columns.iter().any(|column| is_none(&column.name));
-    if sources.is_empty() || !is_small || *has_checked_column || !can_be_asked {
+    if sources.is_empty() || !is_small(cx) || *has_checked_column || !can_be_asked {
         return false;
     }
     if input_table::reads_beside(task, sources, python) {

@@ -29,6 +29,12 @@ impl CodeText {
             texts.push(inner.get(..end).unwrap_or_default().replace('\\', ""));
             // A placeholder: the minus of `'a' - b` still has an operand before it.
             code.push_str("_ ");
+            if before.ends_with(['f', 'F']) {
+                // What stands in an f-string is computed too.
+                let held = Self::of(inner.get(..end).unwrap_or_default());
+                texts.extend(held.texts);
+                code.push_str(&held.code);
+            }
             rest = inner.get(end + quote.len()..).unwrap_or_default();
         }
         code.push_str(rest);
@@ -48,8 +54,18 @@ impl CodeText {
 
     /// Whether it subtracts.
     pub(super) fn subtracts(&self) -> bool {
-        const FUNCTIONS: &[&str] =
-            &["sub", "rsub", "subtract", "diff", "ptp", "pct_change", "timedelta", "relativedelta"];
+        const FUNCTIONS: &[&str] = &[
+            "sub",
+            "rsub",
+            "subtract",
+            "diff",
+            "difference",
+            "ptp",
+            "pct_change",
+            "timedelta",
+            "relativedelta",
+            "busday_count",
+        ];
         self.has_word(FUNCTIONS) || self.has_binary('-')
     }
 
@@ -69,6 +85,7 @@ impl CodeText {
             "pct_change",
             "pct",
             "describe",
+            "Fraction",
         ];
         self.has_word(FUNCTIONS) || self.has_binary('/')
     }
@@ -82,10 +99,19 @@ impl CodeText {
     /// Whether a sign stands between two operands.
     fn has_binary(&self, sign: char) -> bool {
         self.code.match_indices(sign).any(|(place, _)| {
-            let before = self.code.get(..place).unwrap_or_default().trim_end();
+            let before = self.code.get(..place).unwrap_or_default();
+            // A line may go on after a backslash.
+            let before = before.trim_end_matches(|last: char| last.is_whitespace() || last == '\\');
             before.ends_with(|last: char| is_part(last) || matches!(last, ')' | ']' | '}'))
                 && !before.ends_with("return")
         })
+    }
+
+    /// Whether it picks by a comparison of sizes.
+    pub(super) fn compares(&self) -> bool {
+        const FUNCTIONS: &[&str] =
+            &["gt", "ge", "lt", "le", "greater", "less", "between", "cut", "duplicated"];
+        self.has_word(FUNCTIONS) || self.code.contains(['<', '>'])
     }
 
     /// The numbers in the code and its texts.
@@ -118,11 +144,19 @@ pub(super) fn with_imports(python: String, packages: &[String]) -> String {
 pub(super) fn numbers(text: &str) -> Vec<f64> {
     let signs: Vec<char> = text.chars().collect();
     let at = |place: usize| signs.get(place).copied().unwrap_or(' ');
+    let is_digit = |place: usize| at(place).is_ascii_digit();
+    // `.3` is one too, but not in `a.3` or `].3`.
+    let begins = |place: usize| {
+        let is_free = place.checked_sub(1).is_none_or(|before| " (,*+-/=<>".contains(at(before)));
+        at(place) == '.' && is_free && is_digit(place + 1)
+    };
     let mut found = Vec::new();
     let mut place = 0;
     while place < signs.len() {
         let mut digits = String::new();
-        while at(place).is_ascii_digit() || !digits.is_empty() && is_inner(at(place), &signs, place)
+        while is_digit(place)
+            || digits.is_empty() && begins(place)
+            || !digits.is_empty() && is_inner(at(place), &signs, place)
         {
             if !matches!(at(place), ',' | '_') {
                 digits.push(at(place));
@@ -201,6 +235,10 @@ mod tests {
 
     #[test]
     fn code_is_split_into_its_texts_and_operations() {
+        assert!(CodeText::of("result = f\"{a['x'] - b:.1f} EUR\"").subtracts());
+        assert!(!CodeText::of("result = f'{a}' + '-'").subtracts());
+        assert!(CodeText::of("result = a \\\n    / b").divides());
+        assert_eq!(numbers("a * .3 + b[0].4"), [0.3, 0.0, 4.0]);
         let split = CodeText::of("a = b['x-y'] # - c\nresult = a[-1]");
         assert_eq!((split.texts.as_slice(), split.subtracts()), (&["x-y".to_owned()][..], false));
         assert!(CodeText::of("result = b['x'] - 3").subtracts());

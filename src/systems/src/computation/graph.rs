@@ -24,6 +24,7 @@ use super::wording;
 use crate::builder::{RoleDefaults, RoleNode, SystemBuilder};
 use crate::node::{NodeContext, StateView, goto};
 use crate::patch::Patch;
+use crate::prompts::ModelTier;
 use crate::role::RoleSpec;
 
 const DESCRIBE: &str = "describe";
@@ -139,8 +140,9 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
     Ok(patch)
 }
 
-/// Why the result of code that reads tables alone cannot be what is asked for. What is only
-/// unusual is the answer of the last attempt.
+/// Why the result of code that reads tables alone cannot be what is asked for. On the last attempt
+/// that counts if it is certain, and only against a small model: right code can have a form that
+/// the checks do not know, and a large model that keeps to its result is believed.
 async fn mismatch(
     cx: &NodeContext<Computation>,
     python: &str,
@@ -152,7 +154,12 @@ async fn mismatch(
     }
     let evidence = cx.data().inspect(outcome).await?;
     let mismatch = ComputedResult::new(&task.question, python, sources, evidence).mismatch()?;
-    (mismatch.is_certain || !is_last_attempt(cx)).then_some(mismatch.reason)
+    (!is_last_attempt(cx) || mismatch.is_certain && is_small(cx)).then_some(mismatch.reason)
+}
+
+/// Whether a small model writes the code.
+pub(super) fn is_small(cx: &NodeContext<Computation>) -> bool {
+    cx.system().resources.roles.tier("planner") == ModelTier::Small
 }
 
 fn is_last_attempt(cx: &NodeContext<Computation>) -> bool {
@@ -160,9 +167,12 @@ fn is_last_attempt(cx: &NodeContext<Computation>) -> bool {
 }
 
 /// Names the texts in the code that no cell holds, since a result of zero may come from them. On
-/// the last attempt zero is the answer, but for dates in words where cells have numbers, and for
-/// what stands in a column that the question does not name.
+/// the last attempt zero is the answer, but for a small model's dates in words where cells have
+/// numbers, or of what stands in a column that the question does not name.
 async fn unmatched(cx: &NodeContext<Computation>, python: &str) -> Option<String> {
+    if is_last_attempt(cx) && !is_small(cx) {
+        return None;
+    }
     let mut texts = input_table::compared(python, &cx.state.sources);
     let used = input_table::used(python, &cx.state.sources);
     let is_named = input_table::unnamed(&cx.input().question, &cx.state, &used).is_empty();

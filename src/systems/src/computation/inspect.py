@@ -39,7 +39,8 @@ def _parts(value, depth=0):
 def _count(value):
     """How many things a result lists: a name with its number is one."""
     kind = type(value).__name__
-    if kind in ("list", "tuple", "dict"):
+    # A row of a table is a Series of different kinds of values.
+    if kind in ("list", "tuple", "dict") or (kind == "Series" and value.dtype == object):
         items = list(value.values()) if kind == "dict" else list(value)
         return len(items) if len({_form(item) for item in items}) < 2 else 1
     return len(value) if _form(value) == "items" else 1

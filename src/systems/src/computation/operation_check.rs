@@ -22,29 +22,49 @@ pub(super) const CHECKS: [Check; 10] = [
     stated_number,
 ];
 
-/// Code that writes an input anew computes from data that it invents.
+/// Code that writes an input anew computes from data that it invents. What it makes from the input
+/// itself, or in a function, is none.
 fn replaced_input(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     const MADE: [&str; 5] = ["pd.DataFrame(", "pandas.DataFrame(", "DataFrame(", "[", "{"];
-    let lines: Vec<&str> = computed.code.code.lines().collect();
-    let assigned = |name: &str| {
-        let values = lines.iter().filter_map(|line| {
-            line.trim_start().strip_prefix(name)?.trim_start().strip_prefix('=')
+    let code = computed.code.code.as_str();
+    let replaces = |name: &str| {
+        let lines = code.match_indices(name).filter(|(at, _)| {
+            let before = code.get(..*at).unwrap_or_default();
+            (before.is_empty() || before.ends_with('\n')) && !has_word(before, name)
         });
-        let mut values = values.map(str::trim_start).filter(|value| !value.starts_with('='));
-        values
-            .any(|value| MADE.iter().any(|made| value.starts_with(made)) && !has_word(value, name))
+        let values = lines.filter_map(|(at, _)| {
+            code.get(at + name.len()..)?.trim_start().strip_prefix('=').map(str::trim_start)
+        });
+        let mut values = values.filter(|value| MADE.iter().any(|made| value.starts_with(made)));
+        values.any(|value| !has_word(bracketed(value), name))
     };
-    let replaced = computed.sources.iter().find(|source| assigned(&source.name))?;
+    let replaced = computed.sources.iter().find(|source| replaces(&source.name))?;
     Some(ResultMismatch::certain(format!(
         "the code replaces the input `{}` by other data",
         replaced.name
     )))
 }
 
+/// A value from its beginning to the end of the bracket that it opens.
+fn bracketed(value: &str) -> &str {
+    let mut depth = 0_usize;
+    for (place, sign) in value.char_indices() {
+        match sign {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' if depth < 2 => return value.get(..place).unwrap_or_default(),
+            ')' | ']' | '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    value
+}
+
 /// A difference needs a subtraction, unless a column holds it.
 fn difference(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     const COLUMNS: [&str; 6] = ["difference", "delta", "margin", "gap", "change", "spread"];
+    // `Is there a difference`, and `by what factor`, ask for none.
     let is_missing = computed.form.asks_by_how_much()
+        && !computed.form.has_any("there factor times")
         && !has_column(computed, &COLUMNS)
         && !computed.code.subtracts()
         && !computed.code.is_opaque();
@@ -55,13 +75,17 @@ fn difference(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     })
 }
 
+const LARGEST_OR_SMALLEST: [&str; 4] = ["max", "min", "idxmax", "idxmin"];
+
 /// `The third-highest` needs 3, or 2 as an index, in the code.
 fn place(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     let place = computed.form.place()?;
     let known = [f64::from(place), f64::from(place - 1)];
-    let has_number = computed.code.numbers().iter().any(|number| known.contains(number));
+    // A place can be unpacked from what is sorted.
+    let has_number = computed.code.numbers().iter().any(|number| known.contains(number))
+        || computed.code.has_word(&["sorted"]) && computed.code.code.contains("*_");
     // The second is also the largest of those that are not the largest.
-    let is_second = place == 2 && count(&computed.code.code, &["max", "min"]) > 1;
+    let is_second = place == 2 && count(&computed.code.code, &LARGEST_OR_SMALLEST) > 1;
     let is_missing = !has_number && !is_second && !computed.code.is_opaque();
     is_missing.then(|| {
         let reason = format!("the question asks for number {place} in an order");
@@ -81,7 +105,10 @@ fn per_many(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     let uses_stated = in_code.iter().any(|number| *number > 1.0 && stated.contains(number));
     computed.used_names().iter().filter(|_| uses_stated).find_map(|name| {
         let many = per(name)?;
-        let divides = |number: &f64| is_near(*number, many) || is_near(*number * many, 1.0);
+        let is_quotient = |number: f64| stated.iter().any(|it| is_near(number * many, *it));
+        let divides = |number: &f64| {
+            is_near(*number, many) || is_near(*number * many, 1.0) || is_quotient(*number)
+        };
         (!in_code.iter().any(divides)).then(|| {
             let reason = format!("the values of `{name}` are per {many}");
             ResultMismatch::certain(format!(
@@ -102,7 +129,12 @@ fn per(name: &str) -> Option<f64> {
     let words = lower.match_indices(" per ").map(|(place, word)| place + word.len());
     let mut rests = ends.chain(words).filter_map(|place| lower.get(place..)).map(str::trim_start);
     let found = rests.find(|rest| rest.starts_with(|sign: char| sign.is_ascii_digit()))?;
-    numbers(found).first().copied().filter(|number| *number > 1.0)
+    let unit = found.trim_start_matches(|sign: char| sign.is_ascii_digit() || sign == ',');
+    // `/100k` is per 100,000, and `/100km` per 100 of something.
+    let is_thousands =
+        unit.strip_prefix('k').is_some_and(|rest| !rest.starts_with(char::is_alphabetic));
+    let factor = if is_thousands { 1_000.0 } else { 1.0 };
+    numbers(found).first().map(|number| number * factor).filter(|number| *number > 1.0)
 }
 
 /// A share needs a division, unless a column holds it: for certain where rows are counted.
@@ -124,7 +156,7 @@ fn share(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
         && !has_column(computed, &COLUMNS)
         && !computed.code.divides()
         && !computed.code.is_opaque();
-    let counts = computed.code.has_word(&["len", "count", "nunique", "shape", "size"]);
+    let counts = count(&computed.code.code, &["len", "count", "nunique", "shape", "size"]) > 0;
     let reason = "the question asks for a share, and the code divides nothing";
     is_missing.then(|| {
         if counts { ResultMismatch::certain(reason) } else { ResultMismatch::unusual(reason) }
@@ -155,7 +187,8 @@ fn direction(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
 
 /// The time from one date to another is a difference, unless a column holds it.
 fn duration(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
-    const PARTS: [&str; 9] = ["time", "dur", "day", "hour", "min", "sec", "length", "week", "year"];
+    const PARTS: [&str; 11] =
+        ["time", "dur", "day", "night", "hour", "min", "sec", "length", "week", "month", "year"];
     let columns = computed.columns();
     let is_held = columns.iter().any(|column| {
         let name = column.name.to_lowercase();
@@ -229,13 +262,13 @@ fn named_value(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
 }
 
 /// A number of the question stands in the code. A year may be that of all rows. What values are
-/// compared with is missed for certain if the code has no number that it may be in another unit, and
-/// so is what a value per 100 is asked for.
+/// compared with is missed for certain if the code compares nothing, and so is what a value per 100 is
+/// asked for.
 fn stated_number(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     let known = computed.code.numbers();
     let has = |number: f64| {
         let near = [number - 1.0, number + 1.0];
-        let scaled = [1.0, 0.01, 1_000.0, 1_000_000.0].map(|factor| number * factor);
+        let scaled = [1.0, 0.01, 0.001, 1_000.0, 1_000_000.0].map(|factor| number * factor);
         let changed = [1.0 + number / 100.0, 1.0 - number / 100.0];
         near.iter().chain(&scaled).chain(&changed).any(|it| known.contains(it))
     };
@@ -256,10 +289,12 @@ fn stated_number(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     let reason = format!("the question names the number {ignored}, and the code does not");
     let rates: Vec<f64> = computed.used_names().iter().filter_map(|name| per(name)).collect();
     let has_ratio = rates.iter().any(|many| known.contains(&(ignored / many)));
-    // Another number may be the same in another unit: 1.5 hours are 90 minutes.
-    let is_converted = known.iter().any(|number| *number > 2.0 || number.fract() != 0.0)
+    // A comparison may be with the same in another unit: 1.5 hours are 90 minutes.
+    let is_other = |number: f64| number > 2.0 || number.fract() != 0.0;
+    let is_converted = numbers(&computed.code.code).into_iter().any(is_other)
         || computed.code.has_word(&["Timedelta", "timedelta", "to_timedelta", "DateOffset"]);
-    let is_certain = missed.is_some() && !is_converted || !rates.is_empty() && !has_ratio;
+    let is_certain = missed.is_some() && !is_converted && !computed.code.compares()
+        || !rates.is_empty() && !has_ratio && !is_converted;
     Some(ResultMismatch { reason, is_certain })
 }
 
@@ -301,11 +336,15 @@ mod tests {
             "result = 'Lab' and np.ptp(s)",
             "result = s['Lab'].diff().iloc[-1]",
             "result = s.eval('Lab + b')",
+            "result = f\"{s['Lab'] - b:.2f} EUR\"",
+            "result = np.busday_count(s['Lab'], b)",
         ] {
             assert_eq!(ask(python), None, "{python}");
         }
         let held = "What is the difference in goals of Lab?";
         assert_eq!(certain(&["goal_diff"], held, "result = s.at['Lab', 'goal_diff']"), None);
+        let yes_no = "Is there a difference in pay between the Lab and the others?";
+        assert_eq!(certain(&["pay"], yes_no, "result = s['Lab'] != b"), None);
         let french = "De combien le salaire Lab dépasse-t-il le salaire Sales ?";
         assert_eq!(certain(&["pay"], french, "result = a / b"), Some(true));
     }
@@ -318,6 +357,9 @@ mod tests {
         assert_eq!(ask("staff = pd.DataFrame(staff)\nresult = staff['pay'].max()"), None);
         assert_eq!(ask("staff = [one for one in staff if one['pay']]\nresult = 1"), None);
         assert_eq!(ask("result = (staff == [1]).any()"), None);
+        assert_eq!(ask("staff = [\n    one\n    for one in staff\n]\nresult = 1"), None);
+        assert_eq!(ask("raw = staff\nstaff = [one for one in raw]\nresult = 1"), None);
+        assert_eq!(ask("def f(rows):\n    staff = {}\n    return rows\nresult = f(3)"), None);
     }
 
     #[test]
@@ -327,6 +369,8 @@ mod tests {
         assert_eq!(ask("result = s['pay'].max()"), Some(false), "a column may hold it");
         assert_eq!(ask("result = (s['pay'] > 3).mean() * 100"), None);
         assert_eq!(ask("result = len(a) / len(b)"), None);
+        assert_eq!(ask("result = f'{len(a) / len(b):.1%}'"), None);
+        assert_eq!(ask("result = s['size'].max()"), Some(false), "a column is no count");
         let held = "What percentage of the cake is fat?";
         assert_eq!(certain(&["fat_pct"], held, "result = len(s['fat_pct'])"), None);
     }
@@ -340,6 +384,8 @@ mod tests {
         assert_eq!(ask("third", "result = s['pay'].nlargest(3).index[-1]"), None);
         assert_eq!(ask("third", "result = s.sort_values('pay').index[-3]"), None);
         assert_eq!(ask("second", "result = s[s['pay'] < s['pay'].max()]['pay'].max()"), None);
+        assert_eq!(ask("second", "result = s['pay'].drop(s['pay'].idxmax()).idxmax()"), None);
+        assert_eq!(ask("second", "_, second, *_ = sorted(s['pay'])\nresult = second"), None);
         let half = "Who was hired in the second half?";
         assert_eq!(certain(&["pay"], half, "result = 'x'"), None);
     }
@@ -351,6 +397,7 @@ mod tests {
         let days = "result = b.loc[(b['back'] - b['out']).idxmax(), 'title']";
         assert_eq!(certain(&["out", "back"], longest, last), Some(true));
         assert_eq!(certain(&["out", "back"], longest, days), None);
+        assert_eq!(certain(&["nights"], "Who had the longest stay?", "result = 'x'"), None);
         assert_eq!(certain(&["days out"], longest, "result = b['days out'].max()"), None);
     }
 
@@ -378,6 +425,7 @@ mod tests {
         assert_ne!(ask("result = f['fuel L/100km'].max() * 3"), Some(true));
         assert_eq!(ask("result = f['fuel L/100km'].max()"), Some(true), "300 is ignored");
         assert_eq!(per("deaths per 1,000"), Some(1_000.0));
+        assert_eq!(per("cases_per_100k"), Some(100_000.0));
         assert_eq!(per("births_per_1000"), Some(1_000.0));
         assert_eq!((per("EUR/kg"), per("price per item"), per("24/7")), (None, None, Some(7.0)));
     }
@@ -394,6 +442,8 @@ mod tests {
         assert_eq!(ask("How many in the Lab wait more than 90 minutes?", hours), Some(false));
         let days = "result = (s[s['dept'] == 'Lab']['pay'] > pd.Timedelta(days=1)).sum()";
         assert_eq!(ask("How many in the Lab wait more than 24 hours?", days), Some(false));
+        let hour = "result = (s[s['dept'] == 'Lab']['pay'] > 1).sum()";
+        assert_eq!(ask("How many in the Lab wait more than 60 minutes?", hour), Some(false));
         let with = "How many in the Lab have 40 days off?";
         assert_eq!(ask(with, "result = len(s[s['dept'] == 'Lab'])"), Some(false));
         let least = "How many in the Lab have at least 40 days off?";

@@ -80,14 +80,18 @@ impl QuestionForm {
 
     /// Whether a number is asked for, and nothing else.
     pub(super) fn asks_for_number(&self) -> bool {
-        let text = self.words.join(" ");
-        let counts = COUNTED.iter().any(|counted| has_phrase(&text, counted));
+        // `A link between how many hours …` asks for none.
+        let counts = (0..self.words.len()).filter(|at| self.is_start(*at)).any(|at| {
+            let rest = self.words.get(at..).unwrap_or_default().join(" ");
+            COUNTED.iter().any(|counted| format!("{rest} ").starts_with(&format!("{counted} ")))
+        });
         (counts || self.asks_for_statistic()) && !self.asks_for_cell() && !self.asks_for_person()
     }
 
     /// Whether a single thing is asked for: `which vehicle`, `its plate`.
     pub(super) fn asks_for_one(&self) -> bool {
-        const SEVERAL: &str = "each every per all both respectively list rank order sort top and \
+        const SEVERAL: &str = "each every per by individual broken all both respectively list rank \
+            order sort top and nach selon según \
             jede jeder jedes jeden je pro alle chaque par tous toutes cada por todos todas";
         let is_several = self.words.iter().any(|word| is_in(word, SEVERAL) || is_count(word));
         let named = self.given().into_iter().chain(self.chosen());

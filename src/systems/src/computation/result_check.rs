@@ -113,8 +113,10 @@ impl<'f> ComputedResult<'f> {
 
 /// The answer to `which vehicle … give its plate` is a cell of the column `Plate`.
 fn asked_cell(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
-    let ResultEvidence { held, present, .. } = &computed.evidence;
-    let asked = computed.form.asked_columns(&computed.columns());
+    let ResultEvidence { form, held, present, numeric, .. } = &computed.evidence;
+    let mut asked = computed.form.asked_columns(&computed.columns());
+    // `What revenue did it make` asks for a sum of such cells, `which number` for a cell.
+    asked.retain(|name| !numeric.iter().any(|one| one == name) || is_key(name));
     // A column that the code renamed or made an index cannot be compared.
     let is_known = asked.iter().all(|name| present.iter().any(|one| one == name));
     let is_held = asked.iter().any(|name| held.iter().any(|one| one == name));
@@ -124,9 +126,11 @@ fn asked_cell(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     let columns = asked.join("`, `");
     let reason =
         format!("the question asks for a value of the column `{columns}`, and the result has none");
-    // Another table may have names for the keys of that column, and `show the regions and compute
-    // the sum` asks for something else too.
-    let is_certain = computed.sources.len() == 1 && !computed.form.has_any("and und et y e");
+    // Another table may have names for the keys of that column, code may write a cell otherwise, and
+    // `show the regions and compute the sum` asks for something else too.
+    let is_certain = computed.sources.len() == 1
+        && (*form != ResultForm::Text || !held.is_empty())
+        && !computed.form.has_any("and und et y e");
     Some(ResultMismatch { reason, is_certain })
 }
 
@@ -135,7 +139,7 @@ fn number(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     let found = match computed.evidence.form {
         ResultForm::Text if !computed.evidence.has_digits => "a text",
         ResultForm::Truth => "true or false",
-        ResultForm::Moment => "a date",
+        ResultForm::Moment if !computed.form.has_any("date day time when") => "a date",
         _ => return None,
     };
     computed.form.asks_for_number().then(|| {
@@ -147,26 +151,29 @@ fn number(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
 
 /// The answer to `who` is a name, or the number by which a table names people.
 fn person(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
-    const KEYS: [&str; 6] = ["id", "no", "nr", "number", "code", "key"];
     let ResultEvidence { form, held, .. } = &computed.evidence;
-    let is_key = |name: &str| {
-        let lower = name.to_lowercase();
-        lower.split(|sign: char| !sign.is_alphanumeric()).any(|part| KEYS.contains(&part))
-            || name.contains('#')
-            || lower.ends_with("id")
-    };
     let found = match form {
         ResultForm::Number if !held.iter().any(|name| is_key(name)) => "a number",
         ResultForm::Truth => "true or false",
         ResultForm::Moment => "a date",
         _ => return None,
     };
-    // `Who sold more, and how much?` asks for both.
-    (computed.form.asks_for_person() && !computed.form.has_any("how many much")).then(|| {
+    // `Who sold more, and how much?` and `Who …? Give the age.` ask for both.
+    let is_alone = !computed.form.has_any("how many much give state");
+    (computed.form.asks_for_person() && is_alone).then(|| {
         ResultMismatch::certain(format!(
             "the question asks for a person, and the result is {found}"
         ))
     })
+}
+
+/// Whether a column names things by numbers: `Loan#`, `customer_id`.
+fn is_key(name: &str) -> bool {
+    const KEYS: [&str; 8] = ["id", "no", "nr", "number", "code", "key", "badge", "bib"];
+    let lower = name.to_lowercase();
+    lower.split(|sign: char| !sign.is_alphanumeric()).any(|part| KEYS.contains(&part))
+        || name.contains('#')
+        || lower.ends_with("id")
 }
 
 /// One thing is asked for, and the result is a whole column. Two or three may be equally large.
@@ -204,7 +211,15 @@ fn quantity(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     };
     let mut asked = MeasuredUnit::asked_in(computed.question);
     asked.retain(|unit| !is_time(unit));
-    if *form != ResultForm::Number || asked.is_empty() || computed.code.is_opaque() {
+    // `How many were paid in euros` counts rows where the code asks for that text.
+    let is_value = |text: &String| !MeasuredUnit::asked_in(&format!("in {text}")).is_empty();
+    let is_other_form = *form != ResultForm::Number || asked.is_empty();
+    if is_other_form || computed.code.is_opaque() || computed.code.texts.iter().any(is_value) {
+        return None;
+    }
+    // A price or a density that the question states makes another quantity of it.
+    let stated = computed.form.numbers();
+    if computed.code.numbers().iter().any(|number| stated.contains(number)) {
         return None;
     }
     let unit = asked.first().map_or("", MeasuredUnit::name);
@@ -220,11 +235,7 @@ fn quantity(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     let [only] = &*read else { return None };
     let held = MeasuredUnit::of_name(only)?;
     let is_other = !asked.iter().any(|unit| unit.is_alike(&held));
-    // A price or a density that the question states makes another quantity of it.
-    let stated = computed.form.numbers();
-    let is_converted = computed.code.numbers().iter().any(|number| stated.contains(number))
-        || computed.code.divides()
-        || computed.code.multiplies();
+    let is_converted = computed.code.divides() || computed.code.multiplies();
     (is_other && !is_converted).then(|| {
         ResultMismatch::certain(format!(
             "the question asks for a quantity in {unit}, and `{only}` is in {}",
@@ -233,10 +244,13 @@ fn quantity(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     })
 }
 
-/// A part of a whole is between 0 and 100 percent of it.
+/// A part of a whole is between 0 and 100 percent of it. A column may exceed another, as what was
+/// spent does a budget.
 fn part(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     let number = computed.evidence.number?;
-    let is_part = computed.form.asks_for_share() && !computed.form.compares();
+    let numeric = |name: &&str| computed.evidence.numeric.iter().any(|one| one == name);
+    let is_ratio = computed.used_names().into_iter().filter(|name| numeric(name)).count() > 1;
+    let is_part = computed.form.asks_for_share() && !computed.form.compares() && !is_ratio;
     // A little room for rounding.
     (is_part && !(-0.01..=100.01).contains(&number)).then(|| {
         ResultMismatch::certain(format!(

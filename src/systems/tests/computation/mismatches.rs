@@ -9,9 +9,13 @@ use crate::scene::{Scene, ScriptedRun, plan, raised, result, sales};
 const QUESTION: &str = "Which region sold most? Give its region.";
 
 async fn ask(question: &str, model_name: &'static str, evidence: Json) -> ScriptedRun {
-    let codes = ["result = sales['net'].max()", "result = sales['net'].min()"];
+    let [first, second] = ["result = sales['net'].max()", "result = sales['net'].min()"].map(plan);
+    // A small model is asked for the column too.
+    let column = json!({"asked_for": "the region", "column": "region"});
+    let is_small = model_name == "local:1.5b";
+    let replies = [Some(first), is_small.then_some(column), Some(second)];
     let mut scene = Scene::new(&json!({"summarise": false}))
-        .role("planner", codes.map(plan))
+        .role("planner", replies.into_iter().flatten())
         .runs([result(json!(4)), result(json!(3))]);
     scene.sandbox.columns =
         json!([{"name": "region", "missing": 0}, {"name": "net", "missing": 0}]);
@@ -26,11 +30,14 @@ fn found(held: &[&str]) -> Json {
 
 /// CO-22 of `docs/systems/computation.md`.
 #[tokio::test]
-async fn a_result_that_is_not_what_is_asked_for_goes_back_and_is_then_no_answer() {
-    let run = ask(QUESTION, "test:scripted", found(&["net"])).await;
-    assert_eq!(run.answer.outcome, Outcome::NoAnswer);
-    let reason = run.answer.reason.unwrap();
+async fn a_result_that_is_not_what_is_asked_for_goes_back_and_is_then_no_answer_of_a_small_model() {
+    let small = ask(QUESTION, "local:1.5b", found(&["net"])).await;
+    assert_eq!(small.answer.outcome, Outcome::NoAnswer);
+    let reason = small.answer.reason.unwrap();
     assert!(reason.contains("a value of the column `region`"), "{reason}");
+    let run = ask(QUESTION, "test:scripted", found(&["net"])).await;
+    assert_eq!((run.answer.outcome, &*run.answer.output.answer), (Outcome::Answered, "3"));
+    assert_eq!(run.answer.output.attempts[0].no_answer.as_ref(), Some(&reason));
     let requests = run.model.requests();
     assert_eq!(requests.len(), 2);
     let first = requests[0].messages.last().unwrap().content.text();
