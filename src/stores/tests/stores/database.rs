@@ -79,6 +79,11 @@ impl Schema {
         self.count(cut).await
     }
 
+    /// Waits until the server has seen the store's connections end.
+    pub(crate) async fn left(&self) {
+        while self.connections().await > 0 {}
+    }
+
     /// Waits until a statement of the store waits for a lock.
     pub(crate) async fn blocked(&self) {
         while self.count("wait_event_type = 'Lock'").await == 0 {}
