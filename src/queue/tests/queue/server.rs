@@ -1,5 +1,6 @@
 //! A real NATS server on loopback, with its data in a folder of its own.
 
+use std::io::Write;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,8 +15,9 @@ use crate::waiting::until_ok;
 
 /// The server that tests share which do not stop it.
 static SHARED: LazyLock<NatsServer> = LazyLock::new(NatsServer::start);
-/// It ends with the process that holds the other end of its input.
-const BESIDE: &str = r#""$@" & server=$!; read -r _; kill -KILL $server; wait $server"#;
+/// It ends on a line, and with its data where the process dies that has the other end of its input.
+const BESIDE: &str = r#"data=$1; shift; "$@" & server=$!; gone=; read -r _ || gone=$data
+kill -KILL $server; wait $server; [ -z "$gone" ] || rm -rf "$gone""#;
 
 pub(crate) const PASSWORD: &str = "hunter2-of-the-queue";
 
@@ -69,7 +71,7 @@ impl NatsServer {
         let named = std::env::var_os("ANTIPHON_NATS_SERVER");
         let program = named.unwrap_or_else(|| "nats-server".into());
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", BESIDE, "sh"]).arg(program).args(self.options);
+        command.args(["-c", BESIDE, "sh"]).arg(self.folder.path()).arg(program).args(self.options);
         command.args([
             "-a",
             "127.0.0.1",
@@ -93,7 +95,7 @@ impl NatsServer {
     pub(crate) fn kill(&self) {
         let process = self.process.lock().unwrap().take();
         if let Some(mut process) = process {
-            drop(process.stdin.take());
+            process.stdin.take().unwrap().write_all(b"\n").unwrap();
             process.wait().unwrap();
         }
     }
