@@ -53,7 +53,7 @@ def ask_small(box: Sandbox, question: str, code: str, rows: Any) -> ComputationR
     column = {"json": {"asked_for": "it", "column": "Plate"}}
     replies = [plan(code), column, plan(code), plan(code)]
     model = scripted(replies, name="local:1.5b")
-    computation = Computation(model, sandbox=box, summarise=False)
+    computation = Computation(model, sandbox=box, summarise=False, cross_check=False)
     return computation.run(question, {"fleet": rows})
 
 

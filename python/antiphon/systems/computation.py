@@ -48,6 +48,7 @@ class ComputationSettings(TypedDict, total=False):
     packages: Sequence[str]
     summarise: bool
     reasoning: bool
+    cross_check: bool | None
     question_timeout_s: float
 
 
@@ -61,6 +62,7 @@ class _ComputationProgress(ProgressReporter):
     activities: ClassVar[Mapping[str, str]] = {
         "plan": "planner writes code",
         "find_column": "planner looks for the column that is meant",
+        "cross_check": "planner writes other code, to compare the results",
         "run": "the code runs",
         "summarise": "summariser words the answer",
     }
@@ -69,6 +71,9 @@ class _ComputationProgress(ProgressReporter):
             ProgressLine(
                 f"attempt {data['attempt']}: {_attempt_outcome(data['fault'], data['no_answer'])}"
             )
+        ],
+        "results_compared": lambda data: [
+            ProgressLine("both results agree" if data["agree"] else "the results differ")
         ],
         "not_answerable": lambda data: [ProgressLine(f"no answer: {data['reason']}")],
         "wording_rejected": lambda data: [
@@ -106,6 +111,8 @@ class Computation(System[ComputationResult]):
             (4,000) characters of a result that the model reads, ``guidance`` (advice for wording
             the answer), ``summarise`` (``True``), ``reasoning`` (``True``: the model explains its
             approach before it writes code; the smallest models do better without),
+            ``cross_check`` (for small models only: whether other code has to come to the same
+            result),
             ``temperature`` (the model's own), ``max_reasks`` (1), ``question_timeout_s`` (120
             seconds), ``packages`` (those named in the prompt; default: the sandbox's).
 

@@ -41,6 +41,9 @@ pub struct Config {
     /// Whether the model says how it gets to the answer before it writes code,
     /// by default yes. The smallest ones write better code without.
     pub reasoning: bool,
+    /// Whether other code, which the model writes without a look at the first, has to come to the
+    /// same result; by default for small models.
+    pub cross_check: Option<bool>,
     /// Seconds that a question may take, by default 120.
     pub question_timeout_s: f64,
 }
@@ -57,6 +60,7 @@ impl Default for Config {
             packages: Vec::new(),
             summarise: true,
             reasoning: true,
+            cross_check: None,
             question_timeout_s: 120.0,
         }
     }

@@ -44,7 +44,8 @@ pub(super) fn coding(
         "" => "Nothing but the standard library can be imported.".to_owned(),
         packages => format!("Beside the standard library these can be imported: {packages}."),
     };
-    let fields = [("packages", packages.as_str()), ("form", &plan_form(config))];
+    let has_reasoning = state.has_reasoning(config);
+    let fields = [("packages", packages.as_str()), ("form", &plan_form(has_reasoning))];
     let instructions = resources.instructions("planner", "planner", &fields)?;
     let mut delimited = DelimitedInput::new();
     // What is the same for every question comes first: a server may remember it.
@@ -60,17 +61,16 @@ pub(super) fn coding(
     delimited.add("question", &task.question);
     // A small model that reads its own code writes the same again.
     let is_small = resources.roles.tier("planner") == ModelTier::Small;
-    let failed = |attempt: &&ComputationAttempt| !attempt.has_result();
-    if let Some(last) = state.attempts.last().filter(failed).filter(|_| is_small) {
+    if let Some(last) = state.failed().last().filter(|_| is_small) {
         delimited.add("error", &cut(&mistake(task, state, last, false), config.max_shown));
         let again = format!("{AFTER_ERROR} {}", task_line(task, state));
         return Ok(vec![Message::system(instructions), Message::user(delimited.then(&again))]);
     }
     let opening = Message::user(delimited.then(&task_line(task, state)));
     let mut messages = vec![Message::system(instructions), opening];
-    for attempt in state.attempts.iter().filter(failed) {
+    for attempt in state.failed() {
         let mut plan = json!({"python": attempt.python, "explain": attempt.explain});
-        if config.reasoning {
+        if has_reasoning {
             plan = json!({
                 "reasoning": attempt.reasoning, "python": attempt.python, "explain": attempt.explain,
             });

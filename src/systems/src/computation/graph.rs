@@ -16,6 +16,7 @@ use super::input_table;
 use super::outcome::ComputationAttempt;
 use super::reply::{self, CodeReply};
 use super::result_check::ComputedResult;
+use super::result_values::{FirstResult, ResultValues};
 use super::sandbox_output::SandboxOutput;
 use super::state::State;
 use super::task::RESULT;
@@ -30,6 +31,7 @@ use crate::role::RoleSpec;
 const DESCRIBE: &str = "describe";
 const PLAN: &str = "plan";
 const FIND_COLUMN: &str = "find_column";
+const CROSS_CHECK: &str = "cross_check";
 const RUN: &str = "run";
 const SUMMARISE: &str = "summarise";
 
@@ -44,7 +46,8 @@ pub(super) fn build(config: &Config, graph: &mut SystemBuilder<Computation>) -> 
     let Config { temperature, max_reasks, max_attempts, .. } = *config;
     graph.defaults(RoleDefaults { temperature, max_reasks, tool_timeout: None });
     graph.node(DESCRIBE, describe).node(RUN, run);
-    graph.role(PLAN, planner(config))?.role(SUMMARISE, summariser(config))?;
+    graph.role(PLAN, planner(config.reasoning))?;
+    graph.role(CROSS_CHECK, planner(!config.reasoning))?.role(SUMMARISE, summariser(config))?;
     graph.role_aside(FIND_COLUMN, asked_column::role())?;
     // The check is optional: after a failure the code runs.
     graph.on_error_goto(FIND_COLUMN, RUN);
@@ -52,12 +55,13 @@ pub(super) fn build(config: &Config, graph: &mut SystemBuilder<Computation>) -> 
     graph.branch(DESCRIBE, "asked", &[("known", PLAN), ("over", END)], known);
     let planned = [("known", RUN), ("check", FIND_COLUMN), ("over", END)];
     graph.branch(PLAN, "planned", &planned, known);
+    graph.branch(CROSS_CHECK, "planned", &planned, known);
     graph.branch(FIND_COLUMN, "found", &[("known", RUN), ("over", END)], known);
     let computed = if config.summarise { SUMMARISE } else { END };
     graph.branch(
         RUN,
         "verdict",
-        &[("computed", computed), ("again", PLAN), ("over", END)],
+        &[("computed", computed), ("again", PLAN), ("check", CROSS_CHECK), ("over", END)],
         move |view| verdict(view, max_attempts as usize),
     );
     // The number is there: a model that cannot word it takes nothing away.
@@ -118,6 +122,8 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
             no_answer = mismatch(&cx, &python, &outcome).await;
         }
     }
+    let is_compared = fault.is_none() && no_answer.is_none() && cross_checks(&cx);
+    let values = if is_compared { runner.values(&outcome).await } else { None };
     runner.close();
     let data = json!({
         "attempt": cx.state.attempts.len() + 1,
@@ -129,6 +135,9 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
     let mut patch = Patch::default();
     // A failure of the column check does not concern the result.
     patch.reset(State::error);
+    if is_compared {
+        compare(&mut patch, &cx.state, values);
+    }
     if fault.is_none() {
         patch.set(State::computed, SandboxOutput::from(outcome));
     }
@@ -138,6 +147,30 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
         .set(State::shown, shown)
         .set(State::printed, printed);
     Ok(patch)
+}
+
+/// Whether other code has to come to the same result.
+fn cross_checks(cx: &NodeContext<Computation>) -> bool {
+    cx.system().config.cross_check.unwrap_or_else(|| is_small(cx))
+}
+
+/// Keeps the first result, and ends the question if the second one is another. A first one whose
+/// values cannot be had is not checked.
+fn compare(patch: &mut Patch<State>, state: &State, values: Option<ResultValues>) {
+    let Some(first) = &state.first else {
+        if let Some(values) = values {
+            let attempts = state.attempts.len() + 1;
+            patch.set(State::first, Some(FirstResult { attempts, values }));
+        }
+        return;
+    };
+    let values = values.unwrap_or_default();
+    let agree = first.values.agree_with(&values);
+    patch.note("results_compared", json!({"agree": agree}));
+    if !agree {
+        let (one, other) = (first.values.told(), values.told());
+        refuse(patch, format!("two pieces of code came to different results: {one}, and {other}"));
+    }
 }
 
 /// Why the result of code that reads tables alone cannot be what is asked for. On the last attempt
@@ -163,7 +196,7 @@ pub(super) fn is_small(cx: &NodeContext<Computation>) -> bool {
 }
 
 fn is_last_attempt(cx: &NodeContext<Computation>) -> bool {
-    cx.state.attempts.len() + 1 >= cx.system().config.max_attempts as usize
+    cx.state.failed().len() + 1 >= cx.system().config.max_attempts as usize
 }
 
 /// Names the texts in the code that no cell holds, since a result of zero may come from them. On
@@ -190,20 +223,28 @@ async fn unmatched(cx: &NodeContext<Computation>, python: &str) -> Option<String
 }
 
 fn verdict(view: &StateView<'_, '_>, max_attempts: usize) -> Result<Destinations<Json>, Fault> {
-    let attempts = view.get(State::attempts)?;
+    let (attempts, first) = (view.get(State::attempts)?, view.get(State::first)?);
+    let tried = first.as_ref().map(|first| attempts.len() - first.attempts);
     Ok(if attempts.last().is_none_or(ComputationAttempt::has_result) {
-        goto("computed")
-    } else if attempts.len() < max_attempts {
-        goto("again")
-    } else {
+        let is_over = view.get(State::reason)?.is_some();
+        goto(if is_over {
+            "over"
+        } else if tried == Some(0) {
+            "check"
+        } else {
+            "computed"
+        })
+    } else if tried.unwrap_or(attempts.len()) >= max_attempts {
         goto("over")
+    } else {
+        goto(if first.is_some() { "check" } else { "again" })
     })
 }
 
-fn planner(config: &Config) -> RoleNode<Computation> {
+fn planner(has_reasoning: bool) -> RoleNode<Computation> {
     RoleNode {
         role: "planner",
-        schema: reply::plan(config),
+        schema: reply::plan(has_reasoning),
         max_tool_calls: 0,
         begin: |_| {},
         conversation: |cx| coding(cx.system(), cx.input(), &cx.state),
@@ -214,7 +255,7 @@ fn planner(config: &Config) -> RoleNode<Computation> {
                 "facts": task.facts,
                 "inputs": state.inputs,
                 "functions": task.functions,
-                "attempts": state.attempts,
+                "attempts": state.failed(),
             }))
         },
         conclude: |cx, mut reply| {

@@ -23,12 +23,13 @@ def _parts(value, depth=0):
         # Plain numbers of rows are no labels.
         if type(value.index).__name__ != "RangeIndex":
             parts += list(value.index[:1000])
-    elif kind == "dict":
+    elif hasattr(value, "keys"):
         parts = [*value.keys(), *value.values()]
-    elif kind == "ndarray":
-        parts = value.tolist()
+    elif _form(value) == "items" and hasattr(value, "__iter__"):
+        # Arrays of pandas and numpy have values of their own types.
+        parts = value.tolist() if hasattr(value, "tolist") else list(value)
     else:
-        parts = list(value) if kind in ("list", "tuple", "set", "frozenset") else [value]
+        parts = [value]
     found = []
     for part in parts[:1000]:
         nested = type(part).__name__ in ("list", "tuple", "dict", "set") and depth < 3
@@ -62,6 +63,20 @@ def _same(part, words, cell, cell_words):
     # A number is not a date that it occurs in, but `Order 7` states the cell 7.
     is_within = forms[0] != "number" and words in cell_words
     return bool(words.strip()) and (words == cell_words or is_within or cell_words in words)
+
+
+def _compared(value):
+    """The single values of a result, as they are compared with those of other code."""
+    found = []
+    for part in _parts(value)[:1000]:
+        text = str(part).strip().removesuffix(" 00:00:00")
+        try:
+            number = float(text.strip("%$€£ "))
+        except ValueError:
+            number = None
+        is_number = number is not None and number - number == 0
+        found.append(number if is_number else _words(text).strip())
+    return {"items": _count(value), "values": found}
 
 
 def _cells(value, most):

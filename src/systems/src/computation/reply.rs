@@ -43,10 +43,11 @@ const MISSING: &str = "what the question asks for and no input holds; empty if a
 const PYTHON: &str = "the code, which ends with result = ...";
 const EXPLAIN: &str = "what the code does, in one sentence";
 
-pub(super) fn plan(config: &Config) -> Schema {
+/// The schema of a plan, which begins with how the model gets to the answer or lacks that.
+pub(super) fn plan(has_reasoning: bool) -> Schema {
     let sentence = json!({"type": "string"});
     let missing = json!({"type": ["string", "null"]});
-    let fields = if config.reasoning {
+    let fields = if has_reasoning {
         json!({"reasoning": sentence, "missing": missing, "python": text(), "explain": sentence})
     } else {
         json!({"missing": missing, "python": text(), "explain": sentence})
@@ -55,8 +56,8 @@ pub(super) fn plan(config: &Config) -> Schema {
 }
 
 /// A plan as the prompt shows it.
-pub(super) fn plan_form(config: &Config) -> String {
-    let form = if config.reasoning {
+pub(super) fn plan_form(has_reasoning: bool) -> String {
+    let form = if has_reasoning {
         json!({"reasoning": REASONING, "missing": MISSING, "python": PYTHON, "explain": EXPLAIN})
     } else {
         json!({"missing": MISSING, "python": PYTHON, "explain": EXPLAIN})

@@ -9,17 +9,19 @@ use antiphon_runtime::sandbox::{
     GuestFault, GuestFaultKind, HostCalls, JobOutcome, JobOutput, Sandbox, SandboxJob, Session,
 };
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
 use super::input_table::InputTable;
 use super::result_check::ResultEvidence;
+use super::result_values::ResultValues;
 use super::task::{RESULT, TABLE, Task};
 
 /// Code of ours that describes variables, for the guest to run: what stands in
 /// it is only ever data to the host.
 const DESCRIBE: &str = include_str!("describe.py");
 
-/// Code of ours that compares a result with the cells of the inputs.
+/// Code of ours that looks at a result, and compares it with the cells of the inputs.
 const INSPECT: &str = include_str!("inspect.py");
 
 /// The interpreter of one question.
@@ -104,33 +106,30 @@ impl SandboxRunner {
     /// Those of the texts that no cell of the inputs holds; none if that cannot be found out.
     pub(super) async fn absent(&self, texts: &[&str]) -> Vec<String> {
         let names: Vec<&str> = self.task.names().collect();
-        let job = SandboxJob {
-            code: format!("{DESCRIBE}\n_absent({}, [{}])", json!(texts), names.join(", ")),
-            want: vec![JobOutput::Value],
-            ..SandboxJob::default()
-        };
-        let found = self.run(job).await.ok().and_then(|outcome| outcome.value);
-        found.and_then(|value| Vec::deserialize(value).ok()).unwrap_or_default()
+        let code = format!("{DESCRIBE}\n_absent({}, [{}])", json!(texts), names.join(", "));
+        self.found(code).await.unwrap_or_default()
     }
 
     /// How the result and the question relate to the cells of the inputs; none if that cannot be
     /// found out.
     pub(super) async fn inspect(&self, outcome: &JobOutcome) -> Option<ResultEvidence> {
-        let has_table = outcome.tables.iter().any(|table| table.name == RESULT);
-        let value = match &outcome.value {
-            _ if has_table || outcome.locals.contains_key(RESULT) => RESULT.to_owned(),
-            Some(value @ (Json::String(_) | Json::Number(_))) => value.to_string(),
-            _ => return None,
-        };
+        let value = result_name(outcome)?;
         let names: Vec<&str> = self.task.names().collect();
         let (question, names) = (json!(self.task.question), names.join(", "));
-        let job = SandboxJob {
-            code: format!("{INSPECT}\n_inspected({value}, {question}, [{names}])"),
-            want: vec![JobOutput::Value],
-            ..SandboxJob::default()
-        };
+        self.found(format!("{INSPECT}\n_inspected({value}, {question}, [{names}])")).await
+    }
+
+    /// The single values of the result, to compare it with another; none if they cannot be had.
+    pub(super) async fn values(&self, outcome: &JobOutcome) -> Option<ResultValues> {
+        let value = result_name(outcome)?;
+        self.found(format!("{INSPECT}\n_compared({value})")).await
+    }
+
+    /// What code of ours finds; none if it fails.
+    async fn found<T: DeserializeOwned>(&self, code: String) -> Option<T> {
+        let job = SandboxJob { code, want: vec![JobOutput::Value], ..SandboxJob::default() };
         let found = self.run(job).await.ok().and_then(|outcome| outcome.value);
-        found.and_then(|value| ResultEvidence::deserialize(value).ok())
+        found.and_then(|value| T::deserialize(value).ok())
     }
 
     /// Ends the interpreter.
@@ -185,6 +184,16 @@ impl SandboxRunner {
             }
             _ => Ok(outcome),
         }
+    }
+}
+
+/// How code names the result: a last expression is written out.
+fn result_name(outcome: &JobOutcome) -> Option<String> {
+    let has_table = outcome.tables.iter().any(|table| table.name == RESULT);
+    match &outcome.value {
+        _ if has_table || outcome.locals.contains_key(RESULT) => Some(RESULT.to_owned()),
+        Some(value @ (Json::String(_) | Json::Number(_))) => Some(value.to_string()),
+        _ => None,
     }
 }
 

@@ -2,9 +2,11 @@
 
 use antiphon_core::Fault;
 
+use super::config::Config;
 use super::input_table::InputTable;
 use super::outcome::{ComputationAttempt, RejectedWording};
 use super::reply::{CodeReply, Summary};
+use super::result_values::FirstResult;
 use super::sandbox_output::SandboxOutput;
 use crate::state::{field_types, state};
 
@@ -23,6 +25,8 @@ state! {
         [Set] has_checked_column: bool,
         /// The code that has run.
         [Extend] attempts: Vec<ComputationAttempt>,
+        /// The result that other code has to come to.
+        [Set] first: Option<FirstResult>,
         /// The result as text.
         [Set] shown: String,
         /// What the code has printed.
@@ -41,10 +45,22 @@ state! {
 }
 
 field_types! {
-    Record: SandboxOutput, CodeReply, Summary;
+    Record: SandboxOutput, CodeReply, Summary, FirstResult;
 }
 
 impl State {
+    /// The code that has failed since the last result, which the next code has to do without.
+    pub(super) fn failed(&self) -> &[ComputationAttempt] {
+        let tried = self.first.as_ref().map_or(0, |first| first.attempts);
+        self.attempts.get(tried..).unwrap_or_default()
+    }
+
+    /// Whether the model explains its approach before it writes the next code. Code that checks
+    /// other code begins in the other way, else it would be the same.
+    pub(super) fn has_reasoning(&self, config: &Config) -> bool {
+        config.reasoning != self.first.is_some()
+    }
+
     /// Whether the last piece of code came to a result that can be an answer.
     pub(super) fn has_computed(&self) -> bool {
         self.attempts.last().is_some_and(ComputationAttempt::has_result)

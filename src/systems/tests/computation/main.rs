@@ -7,6 +7,7 @@
 )]
 
 mod answers;
+mod cross_check;
 mod flow;
 mod mismatches;
 mod prompts;
