@@ -160,13 +160,15 @@ fn compare(patch: &mut Patch<State>, state: &State, values: Option<ResultValues>
     let Some(first) = &state.first else {
         if let Some(values) = values {
             let attempts = state.attempts.len() + 1;
-            patch.set(State::first, Some(FirstResult { attempts, values }));
+            let first = FirstResult { attempts, values, is_confirmed: None };
+            patch.set(State::first, Some(first));
         }
         return;
     };
     let values = values.unwrap_or_default();
     let agree = first.values.agree_with(&values);
     patch.note("results_compared", json!({"agree": agree}));
+    patch.set(State::first, Some(FirstResult { is_confirmed: Some(agree), ..first.clone() }));
     if !agree {
         let (one, other) = (first.values.told(), values.told());
         refuse(patch, format!("two pieces of code came to different results: {one}, and {other}"));
@@ -224,21 +226,19 @@ async fn unmatched(cx: &NodeContext<Computation>, python: &str) -> Option<String
 
 fn verdict(view: &StateView<'_, '_>, max_attempts: usize) -> Result<Destinations<Json>, Fault> {
     let (attempts, first) = (view.get(State::attempts)?, view.get(State::first)?);
-    let tried = first.as_ref().map(|first| attempts.len() - first.attempts);
-    Ok(if attempts.last().is_none_or(ComputationAttempt::has_result) {
-        let is_over = view.get(State::reason)?.is_some();
-        goto(if is_over {
-            "over"
-        } else if tried == Some(0) {
-            "check"
-        } else {
-            "computed"
-        })
-    } else if tried.unwrap_or(attempts.len()) >= max_attempts {
-        goto("over")
+    let next = if first.is_some() { "check" } else { "again" };
+    let tried = attempts.len() - first.as_ref().map_or(0, |first| first.attempts);
+    Ok(goto(if attempts.last().is_none_or(ComputationAttempt::has_result) {
+        match first.map(|first| first.is_confirmed) {
+            None | Some(Some(true)) => "computed",
+            Some(Some(false)) => "over",
+            Some(None) => next,
+        }
+    } else if tried < max_attempts {
+        next
     } else {
-        goto(if first.is_some() { "check" } else { "again" })
-    })
+        "over"
+    }))
 }
 
 fn planner(has_reasoning: bool) -> RoleNode<Computation> {

@@ -18,6 +18,8 @@ pub struct FirstResult {
     pub attempts: usize,
     /// What it consists of.
     pub values: ResultValues,
+    /// Whether other code came to the same; none while it has come to nothing.
+    pub is_confirmed: Option<bool>,
 }
 
 /// The single values of a result, as `inspect.py` finds them.

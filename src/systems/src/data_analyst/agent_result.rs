@@ -144,7 +144,7 @@ impl AgentError {
             "NotInData" | "NoValue" | "UnitMismatch" | "NoTables" | "MissingRows" => {
                 self.message.clone()
             }
-            "CandidatesDisagree" => "two ways to look it up came to different results".to_owned(),
+            "CandidatesDisagree" => "two ways to find it out came to different results".to_owned(),
             "QueryError" | "UnsafeQuery" | "TableNotAllowed" | "NoQuery" => {
                 "no query was found that the database accepts".to_owned()
             }

@@ -231,6 +231,9 @@ fn result_of(
     let has_result = output.attempts.last().is_some_and(ComputationAttempt::has_result);
     let is_late = outcome == Outcome::Budget && has_result && output.computed.is_some();
     if outcome != Outcome::Answered && !is_late {
+        if state.first.is_some_and(|first| first.is_confirmed == Some(false)) {
+            return Ok(failed(AgentError::new("CandidatesDisagree", reason.unwrap_or_default())));
+        }
         return Ok(failed(unanswered(outcome, &output, reason, error.as_ref())));
     }
     let unworded = error.as_ref().map(AgentError::of);

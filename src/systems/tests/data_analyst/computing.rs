@@ -1,7 +1,7 @@
 //! The computation agent: the system `computation` within the analyst.
 
 use antiphon_core::event::EventKind;
-use antiphon_runtime::sandbox::GuestFaultKind;
+use antiphon_runtime::sandbox::{GuestFaultKind, JobOutcome};
 use antiphon_systems::Outcome;
 use serde_json::{Value as Json, json};
 
@@ -159,6 +159,24 @@ async fn code_that_the_sandbox_refuses_is_tried_once_more_and_then_fails_by_its_
         assert_eq!(run.results(), [("computation", "failed".to_owned(), expected.to_owned())]);
         assert_eq!(run.result.outcome, Outcome::NoAnswer);
     }
+}
+
+#[tokio::test]
+async fn code_of_a_small_model_that_comes_to_two_results_fails_by_that() {
+    let value = |number: i64| JobOutcome {
+        value: Some(json!({"items": 1, "values": [number]})),
+        ..JobOutcome::default()
+    };
+    let results = [7, 8].map(|number| [assigned(json!({"result": number})), value(number)]);
+    let mut scene = Scene::new(&json!({}))
+        .with_sandbox(results.into_iter().flatten())
+        .role("coder", [code("result = 7"), code("result = 8")])
+        .role("composer", [said("It could not be computed.")]);
+    scene.model_name = "local:1.5b";
+    let run = scene.ask(asked("Compute and estimate it", json!({"disable_agents": ["sql"]}))).await;
+    let differ = ("computation", "failed".to_owned(), "CandidatesDisagree".to_owned());
+    assert_eq!(run.results(), [differ]);
+    assert_eq!(run.result.outcome, Outcome::NoAnswer);
 }
 
 #[tokio::test]

@@ -429,7 +429,7 @@ async fn queries_that_come_to_different_results_are_no_answer() {
     assert_eq!(most.result.output.data.as_ref().unwrap().rows[0]["n"], json!(3));
     let apart = asked(&[COUNT, "SELECT count(updated_at) AS n FROM orders"]).await;
     assert_eq!(apart.results(), [("sql", "failed".to_owned(), "CandidatesDisagree".to_owned())]);
-    let reason = "sql: two ways to look it up came to different results";
+    let reason = "sql: two ways to find it out came to different results";
     assert_eq!(apart.result.reason.as_deref(), Some(reason));
     let ids = ["SELECT 4915112345678 AS id", "SELECT 4915112345999 AS id"];
     assert_eq!(asked(&ids).await.results()[0].2, "CandidatesDisagree");
