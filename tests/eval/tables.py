@@ -158,6 +158,69 @@ INC-40D4|Printers|mid|2025-03-24|2025-03-31|-|155|-|-|Piet
 INC-40D5|Network|low|2025-03-26|2025-04-09|-|210|-|-|-
 INC-40D9|Accounts|high|2025-03-27|2025-03-31|2025-03-28|9|0.5|94|Noor
 """
+_FLATS = """
+FL-01|Mill Lane 4|Old Town|2|54.0|780|165|3|1912|2025-09-01|no|2340
+FL-02|Quay Street 18|Harbour|3|81.5|1190|210|1|2004|2025-10-01|yes|3570
+FL-03|Mill Lane 11|Old Town|1|31.0|520|95|0|1912|2025-08-15|no|1040
+FL-04|Birch Rise 7|Hillside|4|104.0|1260|285|2|1978|2025-11-01|yes|-
+FL-05|Birch Rise 9|Hillside|3|88.0|990|240|0|1978|2025-09-15|yes|1980
+FL-06|Dock Road 2|Harbour|2|63.0|1010|150|5|2016|2025-09-01|no|3030
+FL-07|Bell Yard 1|Old Town|3|77.0|1085|190|2|1898|2025-10-15|-|2170
+FL-08|Station Way 30|Northfield|2|58.5|640|175|4|1966|2025-08-01|yes|1280
+FL-09|Station Way 34|Northfield|3|72.0|735|205|1|1966|2025-12-01|no|1470
+FL-10|Quay Street 25|Harbour|1|38.0|690|90|6|2004|2025-09-01|no|2070
+FL-11|Orchard End 3|Hillside|2|61.0|710|160|1|1989|2025-10-01|no|-
+FL-12|Bell Yard 5|Old Town|5|132.0|1720|340|1|1898|2026-01-01|yes|5160
+FL-13|Station Way 41|Northfield|1|29.5|410|85|2|1971|2025-08-01|no|820
+FL-14|Dock Road 6|Harbour|4|112.0|1840|260|7|2016|2025-11-15|no|5520
+FL-15|Orchard End 8|Hillside|3|84.5|930|215|0|1989|2025-09-01|yes|1860
+FL-16|Fair Green 12|Northfield|4|97.0|880|270|0|1958|2025-10-01|yes|1760
+FL-17|Mill Lane 20|Old Town|2|49.5|745|140|4|1925|2025-09-15|-|1490
+"""
+_VET = """
+C-2201|Biscuit|dog|24.5|2017-05-10|2025-02-03|vaccination|Dr. Amari|92.50|2025-02-03
+C-2202|Mimi|cat|4.1|2020-08-01|2025-02-03|teeth|Dr. Lund|310.00|2025-02-21
+C-2203|Otto|rabbit|2.3|2022-03-15|2025-02-05|claws|Dr. Amari|35.00|2025-02-05
+C-2204|Shadow|cat|5.6|2015-11-20|2025-02-06|limp|Dr. Lund|185.00|2025-03-10
+C-2206|Rex|dog|31.0|2019-01-07|2025-02-10|vaccination|Dr. Sato|92.50|2025-02-14
+C-2207|Biscuit|dog|24.9|2017-05-10|2025-02-17|limp|Dr. Lund|240.00|2025-02-28
+C-2208|Pepper|guinea pig|0.9|-|2025-02-18|claws|Dr. Amari|28.00|2025-02-18
+C-2209|Luna|cat|3.8|2023-06-30|2025-02-20|vaccination|Dr. Amari|78.00|2025-02-24
+C-2211|Bruno|dog|12.2|2021-09-12|2025-02-24|ears|Dr. Sato|120.00|-
+C-2212|Mimi|cat|4.0|2020-08-01|2025-02-27|check-up|Dr. Lund|60.00|2025-03-03
+C-2213|Otto|rabbit|2.4|2022-03-15|2025-03-03|teeth|Dr. Sato|145.00|2025-04-14
+C-2215|Kira|dog|18.7|2018-04-02|2025-03-04|vaccination|Dr. Amari|92.50|2025-03-04
+C-2216|Tiger|cat|6.2|-|2025-03-06|check-up|Dr. Amari|60.00|2025-03-20
+C-2217|Rex|dog|31.8|2019-01-07|2025-03-11|ears|Dr. Sato|110.00|2025-03-25
+C-2218|Shadow|cat|5.4|2015-11-20|2025-03-13|limp|Dr. Lund|95.00|-
+C-2219|Nala|dog|8.4|2024-10-05|2025-03-17|vaccination|Dr. Amari|85.00|2025-03-19
+C-2221|Bruno|dog|12.5|2021-09-12|2025-03-20|teeth|Dr. Lund|355.00|2025-04-22
+C-2222|Luna|cat|-|2023-06-30|2025-03-24|ears|Dr. Sato|88.00|-
+C-2223|Pepper|guinea pig|1.0|-|2025-03-25|claws|Dr. Amari|28.00|2025-03-25
+C-2224|Biscuit|dog|25.3|2017-05-10|2025-03-27|check-up|Dr. Lund|65.00|2025-03-31
+C-2225|Coco|rabbit|1.8|2024-01-18|2025-03-31|vaccination|Dr. Sato|64.00|2025-04-07
+"""
+_RACE = """
+101|Anneke Vos|Canal Runners|1988|23.4|47.9|25|2025-01-12|M
+102|Kofi Mensah|Hill Hares|1994|19.2|38.6|25|2025-01-15|L
+104|Rosa Iglesias|-|1979|27.8|57.1|30|2025-03-20|S
+105|Peter Hollis|Hill Hares|1966|26.1|-|25|2025-01-30|L
+107|Yuki Tanaka|Canal Runners|2001|20.5|40.3|18|2025-02-02|S
+108|Lars Bakke|Night Owls|1983|22.0|43.8|25|2025-02-09|XL
+109|Chloe Martin|Night Owls|1997|24.7|50.6|25|2025-02-11|M
+111|Emre Kaya|-|1990|21.3|44.5|30|2025-03-28|M
+112|Greta Holm|Hill Hares|1975|25.5|50.2|25|2025-02-14|M
+113|Ivan Petrov|Canal Runners|1971|28.9|61.4|25|2025-02-20|XL
+114|Nora Quinn|Night Owls|2004|22.6|46.1|18|2025-02-23|S
+116|Samuel Ortiz|Hill Hares|1986|20.1|41.7|25|2025-02-27|L
+117|Beatrix Lang|-|1992|-|-|30|2025-04-02|M
+118|Dev Chandra|Canal Runners|1999|18.8|39.5|18|2025-03-01|M
+119|Fiona Reid|Hill Hares|1981|24.0|47.2|25|2025-03-03|S
+121|Hugo Blanc|Night Owls|1963|30.2|63.0|25|2025-03-05|L
+122|Mira Novak|Canal Runners|1985|26.6|54.8|25|2025-03-08|M
+124|Tariq Salim|-|1996|23.1|-|30|2025-04-05|L
+125|Wilma Berg|Night Owls|1978|29.4|60.7|25|2025-03-11|S
+"""
 
 
 def _rows(text: str, separator: str | None = None) -> list[list[str | None]]:
@@ -311,6 +374,63 @@ def _helpdesk() -> list[dict[str, Any]]:
     ]
 
 
+def _flats() -> list[dict[str, Any]]:
+    return [
+        {
+            "Ad": ad,
+            "address": address,
+            "part of town": part,
+            "rooms": _whole(rooms),
+            "m²": _number(size),
+            "cold rent €": _whole(rent),
+            "extras €/month": _whole(extras),
+            "floor": _whole(floor),
+            "built": _whole(built),
+            "free from": free,
+            "pets ok?": pets,
+            "Deposit (€)": _whole(deposit),
+        }
+        for (
+            ad, address, part, rooms, size, rent, extras, floor, built, free, pets, deposit,
+        ) in _rows(_FLATS, "|")
+    ]  # fmt: skip
+
+
+def _vet() -> list[dict[str, Any]]:
+    return [
+        {
+            "case": case,
+            "pet": pet,
+            "kind of animal": kind,
+            "weight kg": _number(weight),
+            "pet born": born,
+            "seen on": seen,
+            "came for": reason,
+            "treated by": doctor,
+            "bill [CHF]": _number(bill),
+            "paid": paid,
+        }
+        for case, pet, kind, weight, born, seen, reason, doctor, bill, paid in _rows(_VET, "|")
+    ]
+
+
+def _race() -> list[dict[str, Any]]:
+    return [
+        {
+            "Bib": _whole(bib),
+            "runner": runner,
+            "club": club,
+            "yr born": _whole(born),
+            "at 5 km (min)": _number(half),
+            "at 10 km (min)": _number(finish),
+            "entry fee €": _whole(fee),
+            "signed up": signed,
+            "T-shirt": shirt,
+        }
+        for bib, runner, club, born, half, finish, fee, signed, shirt in _rows(_RACE, "|")
+    ]
+
+
 TABLES: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "shop": _shop,
     "weather": _weather,
@@ -321,6 +441,9 @@ TABLES: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "hives": _hives,
     "marina": _marina,
     "helpdesk": _helpdesk,
+    "flats": _flats,
+    "vet": _vet,
+    "race": _race,
 }
 """The rows of each table, by its name."""
 
