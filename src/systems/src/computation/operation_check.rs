@@ -9,13 +9,14 @@ use super::result_check::{ComputedResult, ResultMismatch};
 type Check = fn(&ComputedResult<'_>) -> Option<ResultMismatch>;
 
 /// The checks, the surest first.
-pub(super) const CHECKS: [Check; 10] = [
+pub(super) const CHECKS: [Check; 11] = [
     replaced_input,
     difference,
     place,
     per_many,
     share,
     direction,
+    rate,
     duration,
     statistic,
     named_value,
@@ -183,6 +184,23 @@ fn direction(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
             "the question asks for the {asked}, and the code takes the {taken}"
         ))
     })
+}
+
+/// `How much per square metre` is divided, unless a column holds it. A result for each is grouped.
+fn rate(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
+    const GROUPED: &[&str] = &["groupby", "value_counts", "pivot_table", "resample", "Counter"];
+    let is_held = computed.used_names().iter().any(|name| {
+        let name = name.to_lowercase();
+        name.contains(['/', '%']) || has_word(&name, "per") || has_word(&name, "rate")
+    });
+    let is_missing = computed.form.has_any("per pro")
+        && computed.evidence.items < 2
+        && !is_held
+        && !computed.code.divides()
+        && !computed.code.has_word(GROUPED)
+        && !computed.code.is_opaque();
+    let reason = "the question asks for something per something, and the code divides nothing";
+    is_missing.then(|| ResultMismatch::unusual(reason))
 }
 
 /// The time from one date to another is a difference, unless a column holds it.
@@ -373,6 +391,16 @@ mod tests {
         assert_eq!(ask("result = s['size'].max()"), Some(false), "a column is no count");
         let held = "What percentage of the cake is fat?";
         assert_eq!(certain(&["fat_pct"], held, "result = len(s['fat_pct'])"), None);
+    }
+
+    #[test]
+    fn what_is_asked_for_per_something_is_divided() {
+        let ask = |question: &str, python: &str| certain(&["km", "L/100km"], question, python);
+        let rent = "Wie hoch ist die Miete pro Quadratmeter?";
+        assert_eq!(ask(rent, "result = s['km'].iloc[0]"), Some(false));
+        assert_eq!(ask(rent, "result = s['km'].iloc[0] / 63"), None);
+        assert_eq!(ask("How many are there per type?", "result = s.groupby('t').size()"), None);
+        assert_eq!(ask("How much per 100 km?", "result = s['L/100km'].iloc[100]"), None);
     }
 
     #[test]

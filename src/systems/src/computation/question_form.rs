@@ -65,8 +65,9 @@ impl QuestionForm {
     /// The columns that can hold what is asked for: the answer is a cell of one of them. None if
     /// the question asks for no cell, or names no column.
     pub(super) fn asked_columns<'c>(&self, columns: &[&'c TableColumn]) -> Vec<&'c str> {
-        let given = self.given();
-        let phrases = if given.is_empty() { self.chosen() } else { given };
+        // `Which flat …? Give the number of its ad` asks for no flat.
+        let phrases =
+            if self.starts(|word| is_in(word, NAMING)) { self.given() } else { self.chosen() };
         let mut asked = Vec::new();
         for phrase in &phrases {
             let held = held(phrase, columns);
@@ -369,7 +370,8 @@ impl QuestionForm {
     }
 }
 
-/// The columns that match all words of a name, else those that match any.
+/// The columns that match all words of a name, else those that match one of the first two: `flat
+/// becomes free` goes on with a verb.
 fn held<'c>(phrase: &[&str], columns: &[&'c TableColumn]) -> Vec<&'c str> {
     let matching = |is_enough: &dyn Fn(&str) -> bool| {
         let found = columns.iter().map(|column| &*column.name).filter(|name| is_enough(name));
@@ -377,7 +379,7 @@ fn held<'c>(phrase: &[&str], columns: &[&'c TableColumn]) -> Vec<&'c str> {
     };
     let all = matching(&|name| phrase.iter().all(|word| stands_for(word, name)));
     if all.is_empty() {
-        matching(&|name| phrase.iter().any(|word| stands_for(word, name)))
+        matching(&|name| phrase.iter().take(2).any(|word| stands_for(word, name)))
     } else {
         all
     }
@@ -428,6 +430,22 @@ mod tests {
             ("What is the total number of orders?", None),
         ] {
             assert_eq!(name(question).as_deref(), expected, "{question}");
+        }
+    }
+
+    #[test]
+    fn a_question_tells_the_columns_of_its_answer() {
+        let columns = ["Ad", "free from", "Order No.", "region", "price"];
+        let columns = columns.map(|name| TableColumn { name: name.to_owned(), missing: 0 });
+        let columns: Vec<&TableColumn> = columns.iter().collect();
+        for (question, expected) in [
+            ("Which region sold most?", &["region"] as &[_]),
+            ("Which order number came first?", &["Order No."]),
+            ("Which order is the dearest? Give its price.", &["price"]),
+            ("Which flat becomes free last?", &[]),
+            ("Which region is it? Give the number of its ad.", &[]),
+        ] {
+            assert_eq!(QuestionForm::of(question).asked_columns(&columns), expected, "{question}");
         }
     }
 
