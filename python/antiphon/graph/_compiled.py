@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Never, Self
 
-from antiphon._antiphon import Command, enclosing_context, select
+from antiphon._antiphon import Command, enclosing_context
 from antiphon._sync_async import Routine, async_method, sync_method, twin
 from antiphon._thread_store import saver_of
 from antiphon._type_params import Generic, InputT, StateT
@@ -126,7 +126,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
         check_version(version)
         stops = (interrupt_before, interrupt_after)
         handle = self._launch(input, config, (context, durability, stops))
-        return self._result(handle, output_keys, version, paused=handle.drain())
+        return handle.output(output_keys, version, paused=handle.drain())
 
     async def ainvoke(
         self,
@@ -154,7 +154,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
         check_version(version)
         stops = (interrupt_before, interrupt_after)
         handle = self._launch(input, config, (context, durability, stops))
-        return self._result(handle, output_keys, version, paused=await handle.adrain())
+        return handle.output(output_keys, version, paused=await handle.adrain())
 
     @refuse_missing
     def stream(
@@ -270,7 +270,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
             return (yield twin(self, "invoke", command, version=version, **handle.again))
         handle.answer(answers)
         paused_again = yield twin(handle, "drain")
-        return self._result(handle, None, version, paused=paused_again)
+        return handle.output(None, version, paused=paused_again)
 
     aresume = async_method(resume)
 
@@ -375,12 +375,13 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
             tokens.begin(settings["metadata"])
         limit = limit_of(settings)
         thread = thread_of((self.checkpointer, plan), settings, outer, durability)
+        nested = outer is not None and thread is None
         trace = None
         if is_traced(settings):
-            asks_above = outer is not None and thread is None
             name = run_name or self.name
-            trace = Trace(settings, name, run_id, start, asks_above=asks_above)
+            trace = Trace(settings, name, run_id, start, asks_above=nested)
             run_id = trace.id if run_id is None else run_id
+        stops = (stops[0] or self.interrupt_before_nodes, stops[1] or self.interrupt_after_nodes)
         run = self._engine.start(
             entry(start, plan.input, kept=thread is not None),
             config=settings,
@@ -398,42 +399,20 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
             ),
             on_task=None if trace is None else trace.note,
             step_timeout=self.step_timeout,
-            breakpoints=self._breakpoints(stops, nested=outer is not None and thread is None),
+            breakpoints=self._breakpoints(stops, nested=nested) if any(stops) else None,
             thread_ref=None if thread is None else thread.ref(),
             registry=None if outer is None or outer.run.kept_in is None else plan.registry(),
             run_id=None if run_id is None else str(run_id),
         )
-        about_run = (run, limit, plan.diagram)
+        about_run = (run, limit, plan)
         handle = RunHandle(*about_run) if trace is None else trace.handle(*about_run)
         if thread is not None:
             handle.again = {"config": without_checkpoint(settings), "context": context}
         return handle
 
-    def _breakpoints(self, stops: tuple[Stops, Stops], *, nested: bool) -> Breakpoints | None:
-        before = stops[0] or self.interrupt_before_nodes
-        after = stops[1] or self.interrupt_after_nodes
-        if not before and not after:
-            return None
+    def _breakpoints(self, stops: tuple[Stops, Stops], *, nested: bool) -> Breakpoints:
         if nested:
             raise no_breakpoints_within(self.name)
         nodes = self._plan.nodes
-        names = read_stops(before, "interrupt_before", nodes)
-        return names, read_stops(after, "interrupt_after", nodes)
-
-    def _result(
-        self,
-        handle: RunHandle,
-        keys: str | Sequence[str] | None,
-        version: Version,
-        *,
-        paused: bool,
-    ) -> Any:
-        state = handle.result() if paused else handle.state()
-        shown = select(state, self._plan.output_keys if keys is None else keys)
-        shown = None if shown == {} and not paused else shown
-        if version == "v2":
-            made = self._plan.output.made(shown) if keys is None else shown
-            return GraphOutput(made, handle.questions(), handle if paused else None)
-        if paused:
-            return Paused(shown if isinstance(shown, dict) else {}, handle)
-        return shown
+        names = read_stops(stops[0], "interrupt_before", nodes)
+        return names, read_stops(stops[1], "interrupt_after", nodes)

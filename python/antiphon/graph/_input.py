@@ -30,29 +30,27 @@ def merge(*configs: Mapping[str, Any] | None) -> RunnableConfig:
     Raises:
         GraphBuildError: a config or a part of it is not what it must be (``call_invalid``).
     """
-    tags: list[Any] = []
-    metadata: dict[str, Any] = {}
-    configurable: dict[str, Any] = {}
-    merged: dict[str, Any] = {
-        "tags": tags,
-        "metadata": metadata,
-        "configurable": configurable,
+    merged: RunnableConfig = {
+        "tags": [],
+        "metadata": {},
+        "configurable": {},
         "callbacks": None,
         "recursion_limit": RECURSION_LIMIT,
     }
     for config in configs:
-        if config is None:
-            continue
-        for key, value in _checked(config, "config").items():
-            if key == "tags":
-                tags += [tag for tag in value or () if tag not in tags]
-            elif key == "metadata":
-                metadata.update(_checked(value, key))
-            elif key == "configurable":
-                configurable.update(_checked(value, key))
-            elif value is not None:
-                merged[key] = value
-    return cast("RunnableConfig", merged)
+        if config is not None:
+            _merge_into(merged, _checked(config, "config"))
+    return merged
+
+
+def _merge_into(merged: Any, config: Mapping[str, Any]) -> None:
+    for key, value in config.items():
+        if key == "tags":
+            merged[key] += [tag for tag in value or () if tag not in merged[key]]
+        elif key in {"metadata", "configurable"}:
+            merged[key].update(_checked(value, key))
+        elif value is not None:
+            merged[key] = value
 
 
 def _checked(given: Any, name: str) -> Mapping[str, Any]:
@@ -72,21 +70,21 @@ def entry(given: Any, schema: Schema, *, kept: bool = False) -> dict[str, Any] |
         TypeError: a command leads to something that is neither a name nor a `Send`.
         RuntimeError: a command resumes.
     """
+    keys = schema.channels.keys()
+    if isinstance(given, dict) and ROOT not in keys:
+        return given if given.keys() <= keys else {key: given[key] for key in given if key in keys}
     if given is None:
         if kept:
             return None
         raise EmptyInputError("the graph was given no input: None")
     if isinstance(given, Command):
         return _resuming(given) if kept and given.resume is not None else _command(given)
-    if schema.is_root:
+    if ROOT in keys:
         return {ROOT: given}
-    if isinstance(given, dict):
-        keys = schema.channels.keys()
-        return given if given.keys() <= keys else {key: given[key] for key in given if key in keys}
     if is_annotated(given):
-        return {key: value for key, value in wrote(given).items() if key in schema.channels}
+        return {key: value for key, value in wrote(given).items() if key in keys}
     if isinstance(given, Mapping):
-        return {key: given[key] for key in given if key in schema.channels}
+        return {key: given[key] for key in given if key in keys}
     raise InvalidUpdateError(
         f"a graph takes a dict or an instance of its schema, found: {type(given).__name__}"
     )

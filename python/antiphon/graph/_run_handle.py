@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from antiphon._antiphon import select
 from antiphon._event_loop import blocking_call, level_of_caller, on_own_loop
 from antiphon._graph_errors import AnswerError, GraphRecursionError, as_graph_error
 from antiphon._pause import relay_questions
@@ -12,10 +13,10 @@ from antiphon.errors import AntiphonError, BudgetError, RunCancelled
 from antiphon.graph._runtime import Interrupt, pausing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from antiphon._antiphon import Run
-    from antiphon._diagram import Diagram
+    from antiphon.graph._plan import GraphPlan
 
 _END = object()
 
@@ -27,13 +28,13 @@ class RunHandle:
         again: the arguments of a call that continues its thread; ``None`` without one.
     """
 
-    __slots__ = ("_diagram", "_limit", "_run", "again")
+    __slots__ = ("_limit", "_plan", "_run", "again")
 
-    def __init__(self, run: Run, limit: int, diagram: Diagram) -> None:
+    def __init__(self, run: Run, limit: int, plan: GraphPlan) -> None:
         self.again: dict[str, Any] | None = None
         self._run = run
         self._limit = limit
-        self._diagram = diagram
+        self._plan = plan
 
     def state(self) -> dict[str, Any]:
         """The state now."""
@@ -49,6 +50,18 @@ class RunHandle:
     def result(self) -> dict[str, Any]:
         """The state at the end, or the preview at a pause."""
         return (self.preview() if self.is_paused() else None) or self.state()
+
+    def output(self, keys: str | Sequence[str] | None, version: str, *, paused: bool) -> Any:
+        """What `CompiledGraph.invoke` returns of it at its end or a pause; args as there."""
+        state = self.result() if paused else self.state()
+        shown = select(state, self._plan.output_keys if keys is None else keys)
+        shown = None if shown == {} and not paused else shown
+        if version == "v2":
+            made = self._plan.output.made(shown) if keys is None else shown
+            return GraphOutput(made, self.questions(), self if paused else None)
+        if paused:
+            return Paused(shown if isinstance(shown, dict) else {}, self)
+        return shown
 
     def is_paused(self) -> bool:
         """Whether it waits for answers."""
@@ -147,9 +160,9 @@ class RunHandle:
 
         Returns whether it is paused.
         """
-        if isinstance(error, AntiphonError):
-            raise self._graph_error(error) from error.__cause__
         if error is not None:
+            if isinstance(error, AntiphonError):
+                raise self._graph_error(error) from error.__cause__
             return False
         run = self._run
         outcome = run.outcome
@@ -174,7 +187,7 @@ class RunHandle:
 
     def _endless(self) -> GraphRecursionError:
         upcoming = list(dict.fromkeys(self._run.upcoming))
-        loop = self._diagram.loop_through(upcoming)
+        loop = self._plan.diagram.loop_through(upcoming)
         found = f"; `{'`, `'.join(loop)}` form a loop" if len(loop) > 1 else ""
         found = f"; `{loop[0]}` leads to itself" if len(loop) == 1 else found
         waiting = f"; next would be `{'`, `'.join(upcoming)}`" if upcoming else ""
