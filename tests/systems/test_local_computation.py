@@ -48,7 +48,12 @@ def test_a_small_model_computes_on_a_real_table() -> None:
         Sandbox(packages=["numpy", "pandas"]) as box,
     ):
         computation = Computation(
-            model, sandbox=box, reasoning=False, summarise=False, question_timeout_s=300
+            model,
+            sandbox=box,
+            reasoning=False,
+            cross_check=False,
+            summarise=False,
+            question_timeout_s=300,
         )
         for question, expected in QUESTIONS.items():
             found = computation.run(question, {"penguins": penguins})

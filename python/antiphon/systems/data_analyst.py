@@ -66,6 +66,7 @@ class DataAnalystSettings(TypedDict, total=False):
     preview_rows: int
     force_attempt: bool
     max_computation_attempts: int
+    cross_check: bool | None
     packages: Sequence[str]
     max_parallel_agents: int
     require_dependencies: bool

@@ -9,7 +9,7 @@
 //! | [`state`] | the state of a question |
 //! | [`input_table`] | the columns that code reads, and whether the question names them |
 //! | [`outcome`] | the output |
-//! | [`result_values`] | whether two results are the same |
+//! | [`result_rows`] | whether two results are the same |
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub mod outcome;
 mod question_form;
 pub mod reply;
 mod result_check;
-pub mod result_values;
+pub mod result_rows;
 pub mod sandbox_output;
 mod sandbox_runner;
 pub mod state;

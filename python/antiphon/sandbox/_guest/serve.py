@@ -171,6 +171,9 @@ class Worker:
                 continue
         if raised is not None:
             return self._fault_of(raised)
+        if value is not None:
+            # As in an interactive interpreter, for the next job of the session.
+            self._module.__dict__["_"] = value
         outcome.value(value)
         return None
 

@@ -14,9 +14,10 @@ use super::conversation::{coding, summing_up};
 use super::hints;
 use super::input_table;
 use super::outcome::ComputationAttempt;
+use super::question_form::QuestionForm;
 use super::reply::{self, CodeReply};
 use super::result_check::ComputedResult;
-use super::result_values::{FirstResult, ResultValues};
+use super::result_rows::{FirstResult, ResultRows};
 use super::sandbox_output::SandboxOutput;
 use super::state::State;
 use super::task::RESULT;
@@ -122,8 +123,9 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
             no_answer = mismatch(&cx, &python, &outcome).await;
         }
     }
-    let is_compared = fault.is_none() && no_answer.is_none() && cross_checks(&cx);
-    let values = if is_compared { runner.values(&outcome).await } else { None };
+    let has_result = fault.is_none() && no_answer.is_none();
+    let is_compared = has_result && cross_checks(&cx);
+    let rows = if is_compared { runner.rows(&outcome).await } else { None };
     runner.close();
     let data = json!({
         "attempt": cx.state.attempts.len() + 1,
@@ -135,42 +137,48 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
     let mut patch = Patch::default();
     // A failure of the column check does not concern the result.
     patch.reset(State::error);
-    if is_compared {
-        compare(&mut patch, &cx.state, values);
-    }
     if fault.is_none() {
         patch.set(State::computed, SandboxOutput::from(outcome));
     }
+    patch.note("code_ran", data);
+    if is_compared {
+        compare(&mut patch, &cx, rows);
+    } else if let (Some(first), false) = (&cx.state.first, has_result || !is_last_attempt(&cx)) {
+        let told = first.result.told();
+        refuse(&mut patch, format!("code came to {told}, and other code to no result"));
+    }
     patch
-        .note("code_ran", data)
         .set(State::attempts, [ComputationAttempt { reasoning, python, explain, fault, no_answer }])
         .set(State::shown, shown)
         .set(State::printed, printed);
     Ok(patch)
 }
 
-/// Whether other code has to come to the same result.
+/// Whether other code has to come to the same result. What another process has begun to check is
+/// checked in any case.
 fn cross_checks(cx: &NodeContext<Computation>) -> bool {
-    cx.system().config.cross_check.unwrap_or_else(|| is_small(cx))
+    cx.state.first.is_some() || cx.system().config.cross_check.unwrap_or_else(|| is_small(cx))
 }
 
-/// Keeps the first result, and ends the question if the second one is another. A first one whose
-/// values cannot be had is not checked.
-fn compare(patch: &mut Patch<State>, state: &State, values: Option<ResultValues>) {
+/// Keeps the first result, and ends the question if the second one is another. A first one that
+/// cannot be compared is not checked.
+fn compare(patch: &mut Patch<State>, cx: &NodeContext<Computation>, rows: Option<ResultRows>) {
+    let state = &cx.state;
     let Some(first) = &state.first else {
-        if let Some(values) = values {
+        if let Some(result) = rows {
             let attempts = state.attempts.len() + 1;
-            let first = FirstResult { attempts, values, is_confirmed: None };
+            let first = FirstResult { attempts, result, is_confirmed: None };
             patch.set(State::first, Some(first));
         }
         return;
     };
-    let values = values.unwrap_or_default();
-    let agree = first.values.agree_with(&values);
+    let is_share = QuestionForm::of(&cx.input().question).asks_for_share();
+    let agree = rows.as_ref().is_some_and(|rows| first.result.agrees_with(rows, is_share));
     patch.note("results_compared", json!({"agree": agree}));
     patch.set(State::first, Some(FirstResult { is_confirmed: Some(agree), ..first.clone() }));
     if !agree {
-        let (one, other) = (first.values.told(), values.told());
+        let other = rows.map_or_else(|| "one that cannot be compared".to_owned(), |it| it.told());
+        let one = first.result.told();
         refuse(patch, format!("two pieces of code came to different results: {one}, and {other}"));
     }
 }
@@ -256,6 +264,7 @@ fn planner(has_reasoning: bool) -> RoleNode<Computation> {
                 "inputs": state.inputs,
                 "functions": task.functions,
                 "attempts": state.failed(),
+                "cross_check": state.first.is_some(),
             }))
         },
         conclude: |cx, mut reply| {

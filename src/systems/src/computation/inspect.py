@@ -65,20 +65,6 @@ def _same(part, words, cell, cell_words):
     return bool(words.strip()) and (words == cell_words or is_within or cell_words in words)
 
 
-def _compared(value):
-    """The single values of a result, as they are compared with those of other code."""
-    found = []
-    for part in _parts(value)[:1000]:
-        text = str(part).strip().removesuffix(" 00:00:00")
-        try:
-            number = float(text.strip("%$€£ "))
-        except ValueError:
-            number = None
-        is_number = number is not None and number - number == 0
-        found.append(number if is_number else _words(text).strip())
-    return {"items": _count(value), "values": found}
-
-
 def _cells(value, most):
     """The distinct cells of each column of an input, at most one more than `most`."""
     if type(value).__name__ == "DataFrame":

@@ -14,15 +14,27 @@ use serde_json::{Value as Json, json};
 
 use super::input_table::InputTable;
 use super::result_check::ResultEvidence;
-use super::result_values::ResultValues;
+use super::result_rows::ResultRows;
 use super::task::{RESULT, TABLE, Task};
 
 /// Code of ours that describes variables, for the guest to run: what stands in
 /// it is only ever data to the host.
 const DESCRIBE: &str = include_str!("describe.py");
 
-/// Code of ours that looks at a result, and compares it with the cells of the inputs.
+/// Code of ours that compares a result with the cells of the inputs.
 const INSPECT: &str = include_str!("inspect.py");
+
+/// Code of ours that takes a result apart, to compare it with another.
+const TAKE_APART: &str = include_str!("result_rows.py");
+
+/// Gives code of ours the functions of the language back: the model's may have used their names.
+const BUILTINS: &str = "\
+try:
+    from builtins import any, bool, dict, float, format, getattr, hasattr, int, len, list, max
+    from builtins import min, range, repr, round, set, sorted, str, sum, tuple, type, zip
+except ImportError:
+    pass
+";
 
 /// The interpreter of one question.
 pub struct SandboxRunner {
@@ -93,7 +105,7 @@ impl SandboxRunner {
             return None;
         }
         let job = SandboxJob {
-            code: describing(&names),
+            code: format!("{BUILTINS}{}", describing(&names)),
             want: vec![JobOutput::Value],
             ..SandboxJob::default()
         };
@@ -119,14 +131,15 @@ impl SandboxRunner {
         self.found(format!("{INSPECT}\n_inspected({value}, {question}, [{names}])")).await
     }
 
-    /// The single values of the result, to compare it with another; none if they cannot be had.
-    pub(super) async fn values(&self, outcome: &JobOutcome) -> Option<ResultValues> {
+    /// The rows of the result, to compare it with another; none if it cannot be compared.
+    pub(super) async fn rows(&self, outcome: &JobOutcome) -> Option<ResultRows> {
         let value = result_name(outcome)?;
-        self.found(format!("{INSPECT}\n_compared({value})")).await
+        self.found(format!("{TAKE_APART}\n_result_rows({value})")).await
     }
 
     /// What code of ours finds; none if it fails.
     async fn found<T: DeserializeOwned>(&self, code: String) -> Option<T> {
+        let code = format!("{BUILTINS}{code}");
         let job = SandboxJob { code, want: vec![JobOutput::Value], ..SandboxJob::default() };
         let found = self.run(job).await.ok().and_then(|outcome| outcome.value);
         found.and_then(|value| T::deserialize(value).ok())
@@ -187,13 +200,14 @@ impl SandboxRunner {
     }
 }
 
-/// How code names the result: a last expression is written out.
+/// How code names the result: the value of a last expression is `_`.
 fn result_name(outcome: &JobOutcome) -> Option<String> {
     let has_table = outcome.tables.iter().any(|table| table.name == RESULT);
     match &outcome.value {
         _ if has_table || outcome.locals.contains_key(RESULT) => Some(RESULT.to_owned()),
         Some(value @ (Json::String(_) | Json::Number(_))) => Some(value.to_string()),
-        _ => None,
+        Some(_) => Some("_".to_owned()),
+        None => None,
     }
 }
 

@@ -6,7 +6,7 @@ use super::config::Config;
 use super::input_table::InputTable;
 use super::outcome::{ComputationAttempt, RejectedWording};
 use super::reply::{CodeReply, Summary};
-use super::result_values::FirstResult;
+use super::result_rows::FirstResult;
 use super::sandbox_output::SandboxOutput;
 use crate::state::{field_types, state};
 
@@ -61,9 +61,11 @@ impl State {
         config.reasoning != self.first.is_some()
     }
 
-    /// Whether the last piece of code came to a result that can be an answer.
+    /// Whether the last piece of code came to a result that can be an answer, and that other code
+    /// came to if it has to.
     pub(super) fn has_computed(&self) -> bool {
-        self.attempts.last().is_some_and(ComputationAttempt::has_result)
+        let is_confirmed = self.first.as_ref().is_none_or(|it| it.is_confirmed == Some(true));
+        is_confirmed && self.attempts.last().is_some_and(ComputationAttempt::has_result)
     }
 
     /// Why there is no answer, though nothing failed.

@@ -81,6 +81,7 @@ async fn run(
         max_attempts: config.max_computation_attempts,
         temperature: config.temperature,
         max_reasks: config.max_reasks,
+        cross_check: config.cross_check,
         packages: config.packages.clone(),
         question_timeout_s: config.agent_timeout_s,
         ..computation::Config::default()
@@ -231,7 +232,8 @@ fn result_of(
     let has_result = output.attempts.last().is_some_and(ComputationAttempt::has_result);
     let is_late = outcome == Outcome::Budget && has_result && output.computed.is_some();
     if outcome != Outcome::Answered && !is_late {
-        if state.first.is_some_and(|first| first.is_confirmed == Some(false)) {
+        let is_unconfirmed = state.first.is_some_and(|first| first.is_confirmed != Some(true));
+        if outcome == Outcome::NoAnswer && is_unconfirmed {
             return Ok(failed(AgentError::new("CandidatesDisagree", reason.unwrap_or_default())));
         }
         return Ok(failed(unanswered(outcome, &output, reason, error.as_ref())));

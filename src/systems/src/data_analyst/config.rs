@@ -55,6 +55,9 @@ pub struct Config {
     pub force_attempt: bool,
     /// Pieces of code that are tried, 1 to 10, by default 2.
     pub max_computation_attempts: u32,
+    /// Whether code is written twice and both have to come to the same result; by default for
+    /// small models.
+    pub cross_check: Option<bool>,
     /// Packages that code may import, for the model to know of.
     pub packages: Vec<String>,
     /// Agents that work at a time if they do not depend on each other, by default 1.
@@ -94,6 +97,7 @@ impl Default for Config {
             preview_rows: 5,
             force_attempt: true,
             max_computation_attempts: 2,
+            cross_check: None,
             packages: Vec::new(),
             max_parallel_agents: 1,
             require_dependencies: false,

@@ -10,17 +10,17 @@ const FIRST: &str = "result = sum(row['net'] for row in sales)";
 const OTHER: &str = "result = pd.DataFrame(sales)['net'].sum()";
 
 fn number(value: i64) -> Json {
-    json!({"items": 1, "values": [value]})
+    json!({"count": 1, "rows": [[format!("n{value}")]]})
 }
 
 async fn ask(
     (settings, model_name): (Json, &'static str),
     replies: impl IntoIterator<Item = Json>,
     runs: impl IntoIterator<Item = JobOutcome>,
-    values: impl IntoIterator<Item = Json>,
+    rows: impl IntoIterator<Item = Json>,
 ) -> ScriptedRun {
     let mut scene = Scene::new(&settings).role("planner", replies).runs(runs);
-    scene.sandbox.values.lock().unwrap().extend(values);
+    scene.sandbox.rows.lock().unwrap().extend(rows);
     scene.model_name = model_name;
     scene.answer(sales()).await
 }
@@ -58,7 +58,7 @@ async fn different_results_are_no_answer() {
 #[tokio::test]
 async fn the_setting_decides_for_a_model_of_any_size() {
     let both = || [result(json!(7)), result(json!(8))];
-    let values = || [number(7), number(8)];
+    let rows = || [number(7), number(8)];
     let settings = |cross_check: bool| json!({"summarise": false, "cross_check": cross_check});
     for (settings, model_name, requests) in [
         (json!({"summarise": false}), "test:scripted", 1),
@@ -66,7 +66,7 @@ async fn the_setting_decides_for_a_model_of_any_size() {
         (settings(false), "local:1.5b", 1),
     ] {
         let replies = [plan(FIRST), plan(OTHER)];
-        let run = ask((settings, model_name), replies, both(), values()).await;
+        let run = ask((settings, model_name), replies, both(), rows()).await;
         assert_eq!(run.model.requests().len(), requests);
         let expected = if requests == 2 { Outcome::NoAnswer } else { Outcome::Answered };
         assert_eq!(run.answer.outcome, expected, "{model_name}");
@@ -105,10 +105,22 @@ async fn other_code_that_misses_something_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_result_whose_values_cannot_be_had_is_not_checked() {
+async fn a_result_that_cannot_be_compared_is_not_checked() {
     let run = ask(small(), [plan(FIRST)], [result(json!(7))], [json!(null)]).await;
     assert_eq!((run.answer.outcome, run.model.requests().len()), (Outcome::Answered, 1));
     let runs = [result(json!(7)), result(json!(7))];
     let run = ask(small(), [plan(FIRST), plan(OTHER)], runs, [number(7)]).await;
-    assert_eq!(run.answer.outcome, Outcome::NoAnswer, "it cannot be the same for all we know");
+    let reason = run.answer.reason.unwrap();
+    assert!(reason.ends_with("`7`, and one that cannot be compared"), "{reason}");
+}
+
+#[tokio::test]
+async fn other_code_that_comes_to_nothing_confirms_nothing() {
+    let runs = || [result(json!(7)), raised("KeyError", "no"), raised("KeyError", "no")];
+    let codes = || [plan(FIRST), plan(OTHER), plan(OTHER)];
+    let run = ask(small(), codes(), runs(), [number(7)]).await;
+    assert_eq!(run.answer.outcome, Outcome::NoAnswer);
+    assert!(run.answer.output.computed.is_none());
+    let reason = run.answer.reason.unwrap();
+    assert_eq!(reason, "code came to `7`, and other code to no result");
 }

@@ -33,8 +33,8 @@ pub(crate) struct Script {
     pub(crate) absent: Json,
     /// How the result relates to the cells of the inputs.
     pub(crate) evidence: Json,
-    /// What each result consists of, in turn; then nothing is known of it.
-    pub(crate) values: Arc<Mutex<VecDeque<Json>>>,
+    /// The rows of each result, in turn; then nothing is known of them.
+    pub(crate) rows: Arc<Mutex<VecDeque<Json>>>,
     /// Notified when code begins that never ends, and when it was halted.
     pub(crate) endless: Option<UnboundedSender<&'static str>>,
 }
@@ -51,7 +51,7 @@ impl Default for Script {
             shown: "shown".to_owned(),
             absent: json!([]),
             evidence: json!(null),
-            values: Arc::default(),
+            rows: Arc::default(),
             endless: None,
         }
     }
@@ -107,8 +107,8 @@ impl Script {
         if job.code.contains("\n_inspected(") {
             return JobOutcome { value: Some(self.evidence.clone()), ..JobOutcome::default() };
         }
-        if job.code.contains("\n_compared(") {
-            let value = self.values.lock().unwrap().pop_front();
+        if job.code.contains("\n_result_rows(") {
+            let value = self.rows.lock().unwrap().pop_front();
             return JobOutcome { value, ..JobOutcome::default() };
         }
         if job.code.contains("def _described") {
@@ -134,7 +134,7 @@ impl Script {
     pub(crate) fn ran(&self) -> Vec<String> {
         let jobs = self.jobs.lock().unwrap();
         let is_own = |job: &&SandboxJob| {
-            let ours = ["def _described", "\n_inspected(", "\n_compared("];
+            let ours = ["def _described", "\n_inspected(", "\n_result_rows("];
             !ours.iter().any(|code| job.code.contains(code))
         };
         let own = jobs.iter().filter(is_own);

@@ -164,7 +164,7 @@ async fn code_that_the_sandbox_refuses_is_tried_once_more_and_then_fails_by_its_
 #[tokio::test]
 async fn code_of_a_small_model_that_comes_to_two_results_fails_by_that() {
     let value = |number: i64| JobOutcome {
-        value: Some(json!({"items": 1, "values": [number]})),
+        value: Some(json!({"count": 1, "rows": [[format!("n{number}")]]})),
         ..JobOutcome::default()
     };
     let results = [7, 8].map(|number| [assigned(json!({"result": number})), value(number)]);

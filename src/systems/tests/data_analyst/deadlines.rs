@@ -8,6 +8,7 @@ use antiphon_core::approval::{Approval, HostVerdict};
 use antiphon_core::retry::{Jitter, RetryPolicy};
 use antiphon_core::{Fault, ModelReply, ModelRequest, ToolOutcome, ToolSpec};
 use antiphon_models::ScriptedModel;
+use antiphon_runtime::sandbox::JobOutcome;
 use antiphon_runtime::{CallContext, Clock, ManualClock, Model, Tool};
 use antiphon_systems::data_analyst::{
     AgentName, DataAnalyst, OrchestratorResponse, State, TraceEventKind,
@@ -294,6 +295,29 @@ async fn a_computation_that_hangs_ends_with_its_time_and_keeps_its_result() {
             .any(|event| event.data.get("type") == Some(&json!("Timeout")));
         assert!(told, "{role}");
     }
+}
+
+#[tokio::test]
+async fn a_result_that_other_code_has_not_come_to_yet_is_not_kept() {
+    let rows = json!({"count": 1, "rows": [["n6"]]});
+    let taken_apart = JobOutcome { value: Some(rows), ..JobOutcome::default() };
+    let settings = json!({"agent_timeout_s": LIMIT.as_secs(), "cross_check": true});
+    let mut scene = Scene::new(&settings)
+        .with_sandbox([assigned(json!({"result": 6})), taken_apart])
+        .role("coder", [json!({"reasoning": "", "python": "result = 6", "explain": ""})])
+        .role("composer", [said("It is not known.")]);
+    let (mut model, mut hangs) = HangingModel::new(&mut scene, "coder");
+    model.answers = 1;
+    let (system, session, clock) =
+        (scene.system_with(Arc::new(model)), scene.session(), Arc::clone(&scene.clock));
+    let question = asked("Compute and estimate it", json!({"disable_agents": ["sql"]}));
+    let task = tokio::spawn(async move { system.ask(question, session).await });
+    hangs.recv().await;
+    clock.advance(LIMIT);
+    let result = task.await.unwrap().unwrap();
+    let computed = &result.output.agent_results[0];
+    assert_eq!(computed.answer, None);
+    assert_eq!(computed.error.as_ref().unwrap().kind, "Timeout");
 }
 
 /// A tool whose calls the host approves after some time, or never.
