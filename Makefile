@@ -15,7 +15,7 @@ RUST_TESTED := --workspace --exclude antiphon-binding --features antiphon-system
 export ANTIPHON_NATS_SERVER := $(BIN)/nats-server
 # A command that follows this meets a real PostgreSQL server.
 BESIDE_A_DATABASE = $(BIN)/python tests/support/postgres.py
-CRATES      := $(shell find src -name '*.rs' -o -name Cargo.toml -o -name '*.md' -path '*/prompts/*')
+CRATES      := $(shell find src -name '*.rs' -o -name Cargo.toml -o -name '*.py' -o -name '*.md' -path '*/prompts/*')
 
 .PHONY: help setup build format lint lint-others test test-rust test-python test-quick test-local test-kills test-torture test-runs test-wasm test-versions stubs bench eval docs deny all clean
 .DEFAULT_GOAL := help
