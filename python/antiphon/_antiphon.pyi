@@ -1313,9 +1313,9 @@ class Run:
         """
         The checkpoint that it has written or found last, once it has let its thread go.
         """
-    def drain(self, /) -> None:
+    def drain(self, /) -> str:
         """
-        Waits for the end or a pause.
+        Waits for the end or a pause, and returns the outcome, as an await does.
 
         Raises what a node raised, or the `antiphon.errors` class of the failure.
         """

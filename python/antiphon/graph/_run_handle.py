@@ -87,9 +87,9 @@ class RunHandle:
         self._begin()
         try:
             level = level_of_caller()
-            blocking_call(level, self._run.drain)
-            while self.asks_above():
-                blocking_call(level, self._run.drain)
+            outcome = blocking_call(level, self._run.drain)
+            while outcome == "paused" and self.asks_above():
+                outcome = blocking_call(level, self._run.drain)
         except BaseException as error:
             self._settle(error)
             raise
@@ -99,9 +99,9 @@ class RunHandle:
         """`drain` on the caller's event loop."""
         self._begin()
         try:
-            await self._run
-            while self.asks_above():
-                await self._run
+            outcome = await self._run
+            while outcome == "paused" and self.asks_above():
+                outcome = await self._run
         except BaseException as error:
             self._settle(error)
             raise

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 /// Whether nobody but `object` holds the object, so that it may be changed in place.
@@ -162,7 +162,7 @@ pub(crate) fn send<'py>(
 /// awaiter; the step itself then gives nothing. PyO3 would make an exception
 /// object, which takes longer than the step.
 pub(crate) fn stop(value: &Bound<'_, PyAny>) {
-    if value.is_exact_instance_of::<PyDict>() {
+    if value.is_exact_instance_of::<PyDict>() || value.is_exact_instance_of::<PyString>() {
         return set(value);
     }
     // A tuple would be taken for several arguments, an exception for the one to raise.

@@ -91,10 +91,10 @@ impl Drop for State {
 enum DriveStep {
     /// Something to wait for.
     Waits(Py<PyAny>),
-    /// The next item.
-    Item(Py<PyAny>),
-    /// The end of the wait, as the exception that carries it.
-    Rest(PyErr),
+    /// What was waited for: the next item, or the outcome of the run.
+    Done(Py<PyAny>),
+    /// What is raised instead.
+    Raise(PyErr),
 }
 
 /// What is awaited right now.
@@ -176,8 +176,8 @@ impl Stepper<'_> {
                     CallProgress::Nothing
                 }
                 Next::Wait(limit) => self.wait(py, limit)?,
-                Next::Item(item) => return Ok(DriveStep::Item(item)),
-                Next::Rest => return self.rest(py).map(DriveStep::Rest),
+                Next::Item(item) => return Ok(DriveStep::Done(item)),
+                Next::Rest => return self.rest(py),
             };
             match progress {
                 CallProgress::Waits(waits) => return Ok(self.waiting(waits)),
@@ -208,18 +208,19 @@ impl Stepper<'_> {
         DriveStep::Waits(waits)
     }
 
-    /// The end of the wait, as the exception that carries it.
-    fn rest(&mut self, py: Python<'_>) -> PyResult<PyErr> {
+    /// The end of the wait.
+    fn rest(&mut self, py: Python<'_>) -> PyResult<DriveStep> {
         if let Some(deadline) = &self.state.deadline {
             deadline.get().stop(py)?;
         }
         if let Some(error) = self.state.cancelled.take() {
-            return Ok(*error);
+            return Ok(DriveStep::Raise(*error));
         }
-        self.drive.run.bind(py).get().raise(py)?;
+        let run = self.drive.run.bind(py).get();
+        run.raise(py)?;
         Ok(match self.drive.goal {
-            Goal::Item => PyStopAsyncIteration::new_err(()),
-            Goal::End => PyStopIteration::new_err(()),
+            Goal::Item => DriveStep::Raise(PyStopAsyncIteration::new_err(())),
+            Goal::End => DriveStep::Done(run.outcome(py)?.into_any().unbind()),
         })
     }
 
@@ -401,19 +402,19 @@ impl Drive {
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         Ok(match self.go(py, py.None().bind(py))? {
             DriveStep::Waits(waits) => Some(waits),
-            DriveStep::Item(item) => {
-                ffi::stop(item.bind(py));
+            DriveStep::Done(result) => {
+                ffi::stop(result.bind(py));
                 None
             }
-            DriveStep::Rest(error) => return Err(error),
+            DriveStep::Raise(error) => return Err(error),
         })
     }
 
     fn send(&self, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         match self.go(value.py(), value)? {
             DriveStep::Waits(waits) => Ok(waits),
-            DriveStep::Item(item) => Err(PyStopIteration::new_err((item,))),
-            DriveStep::Rest(error) => Err(error),
+            DriveStep::Done(result) => Err(PyStopIteration::new_err((result,))),
+            DriveStep::Raise(error) => Err(error),
         }
     }
 

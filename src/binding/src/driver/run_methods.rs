@@ -8,7 +8,7 @@ use antiphon_runtime::Clock;
 use antiphon_stores::history::upcoming_nodes;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::blocking;
@@ -23,11 +23,12 @@ use crate::value::object::Object;
 
 #[pymethods]
 impl Run {
-    /// Waits for the end or a pause.
+    /// Waits for the end or a pause, and returns the outcome, as an await does.
     ///
     /// Raises what a node raised, or the `antiphon.errors` class of the failure.
-    fn drain(slf: &Bound<'_, Self>) -> PyResult<()> {
-        blocking::drive(slf, Goal::End).map(|_| ())
+    fn drain<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyString>> {
+        blocking::drive(slf, Goal::End)?;
+        slf.get().outcome(slf.py())
     }
 
     fn __await__(slf: &Bound<'_, Self>) -> PyResult<Drive> {
@@ -54,18 +55,8 @@ impl Run {
 
     /// `running`, `completed`, `paused`, `breakpoint`, `budget`, `cancelled` or `failed`.
     #[getter]
-    fn outcome(&self) -> PyResult<&'static str> {
-        self.with(|state| {
-            Ok(match &state.phase {
-                RunPhase::Running => "running",
-                RunPhase::Paused(_) => "paused",
-                RunPhase::Ended(Ending::Completed) => "completed",
-                RunPhase::Ended(Ending::Budget(_)) => "budget",
-                RunPhase::Ended(Ending::Cancelled(_)) => "cancelled",
-                RunPhase::Ended(Ending::Breakpoint) => "breakpoint",
-                RunPhase::Failed(_) => "failed",
-            })
-        })
+    pub(crate) fn outcome<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        self.with(|state| Ok(state.phase.name(py).clone()))
     }
 
     /// The spent dimension, or the reason of the cancellation.
@@ -235,8 +226,9 @@ impl Run {
         })
     }
 
-    fn __repr__(&self) -> String {
-        format!("Run(run_id={:?}, outcome={:?})", self.id(), self.outcome().unwrap_or("running"))
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let outcome = self.outcome(py).map_or_else(|_| "running".into(), |it| it.to_string());
+        format!("Run(run_id={:?}, outcome={outcome:?})", self.id())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
