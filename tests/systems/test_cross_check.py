@@ -160,29 +160,33 @@ def test_a_secret_in_a_result_stands_neither_in_the_reason_nor_in_the_store(
         {"json": {"reasoning": "", "python": f"result = 'a ' + {part!r}", "explain": ""}}
         for part in (key, "other")
     ]
-    saver = SqliteSaver.open(str(tmp_path / "threads.db"))
+    checkpointer = SqliteSaver.open(str(tmp_path / "threads.db"))
     computation = Computation(
-        scripted(replies), sandbox=box, summarise=False, cross_check=True, checkpointer=saver
+        scripted(replies), sandbox=box, summarise=False, cross_check=True, checkpointer=checkpointer
     )
     found = computation.run("Which key?", {}, thread="t")
-    saver.close()
+    checkpointer.close()
     assert found.outcome == "no_answer"
     for text in (found.reason, str(found.to_dict()), (tmp_path / "threads.db").read_bytes()):
         assert "thisissecret" not in str(text).lower()
     assert "***" in str(found.reason)
 
 
-def test_a_check_that_was_begun_ends_in_an_object_that_checks_nothing(box: Sandbox) -> None:
+def test_a_check_goes_on_with_the_setting_off(box: Sandbox) -> None:
     from antiphon.checkpoint import MemorySaver
 
     def reply(code: str) -> Any:
         return {"json": {"reasoning": "", "python": f"result = {code}", "explain": ""}}
 
-    saver = MemorySaver()
+    checkpointer = MemorySaver()
     model = scripted([reply("7")], name="local:1.5b")
-    first = Computation(model, sandbox=box, summarise=False, checkpointer=saver)
+    first = Computation(model, sandbox=box, summarise=False, checkpointer=checkpointer)
     assert first.run("How many?", {"n": 7}, thread="t").outcome == "error"
     second = Computation(
-        scripted([reply("8")]), sandbox=box, summarise=False, cross_check=False, checkpointer=saver
+        scripted([reply("8")]),
+        sandbox=box,
+        summarise=False,
+        cross_check=False,
+        checkpointer=checkpointer,
     )
     assert second.resume("t").outcome == "no_answer"

@@ -1,104 +1,106 @@
 MOST_ROWS = 1000
+MISSING = ("NoneType", "NaTType", "NAType")
+TEXTS = ("str", "str_")
+TIMES = ("Timestamp", "datetime", "date", "datetime64", "Period", "Timedelta", "timedelta")
+
+
+def _digits(value, kind):
+    if kind == "Decimal":
+        return format(value, "f")
+    return str(int(value)) if kind.startswith(("int", "uint")) else repr(float(value))
+
+
+def _time_text(text):
+    """A date, a time or a duration, without the zeros of midnight."""
+    text = text.replace("T", " ").removesuffix(".000000000")
+    return text.removesuffix(" 00:00:00").removesuffix(", 0:00:00")
 
 
 def _leaf(value):
-    """A single value as a text whose first sign tells its kind; none for what has no value."""
-    kind = type(value).__name__
-    if kind in ("NoneType", "NaTType", "NAType") or (kind != "str" and value != value):
+    """A single value as a text whose first sign tells its kind."""
+    kind, text = type(value).__name__, str(value)
+    if kind in MISSING or text == "nan":
         return "-"
     if kind in ("bool", "bool_"):
-        return "b" + str(bool(value)).lower()
-    if kind in ("str", "str_"):
-        return "t" + str(value)[:2000]
-    if kind in ("Timestamp", "datetime", "date", "datetime64", "Period"):
-        return "t" + str(value).replace("T", " ").removesuffix(" 00:00:00")
-    if kind in ("Timedelta", "timedelta", "timedelta64"):
-        return "t" + str(value).removesuffix(" 00:00:00").removesuffix(", 0:00:00")
-    if kind == "Decimal":
-        return "n" + format(value, "f")
-    if kind == "Fraction":
-        return "n" + repr(float(value))
-    if kind.startswith(("int", "uint")):
-        return "n" + str(int(value))
-    if kind.startswith("float"):
-        return "n" + repr(float(value))
+        return "b" + text.lower()
+    if kind in ("Decimal", "Fraction") or kind.startswith(("int", "uint", "float")):
+        return "n" + _digits(value, kind)
+    if kind in TEXTS or kind in TIMES:
+        return "t" + (text[:2000] if kind in TEXTS else _time_text(text))
     raise TypeError(kind)
-
-
-def _is_table(value):
-    return hasattr(value, "iloc") or hasattr(value, "get_columns")
 
 
 def _items(value):
     """The items of a collection; none for a single value."""
     kind = type(value).__name__
-    if kind in ("str", "str_", "bytes", "Period"):
-        return None
     for method in ("to_list", "tolist"):
-        if hasattr(value, method):
+        if hasattr(value, method) and kind not in TEXTS:
             items = getattr(value, method)()
             return items if type(items).__name__ == "list" else None
-    if kind in ("dict_keys", "dict_values", "dict_items", "range", "deque"):
-        return list(value)
-    return list(value) if kind in ("list", "tuple", "set", "frozenset") else None
+    known = ("list", "tuple", "set", "frozenset", "range", "deque", "dict_keys", "dict_values")
+    return list(value) if kind in known else None
+
+
+def _is_dict(value):
+    return hasattr(value, "keys") and not hasattr(value, "iloc")
 
 
 def _leaves(value):
     """All single values of a row."""
-    if hasattr(value, "keys") and not _is_table(value):
-        value = [*value.values()]
-    items = _items(value)
+    items = list(value.values()) if _is_dict(value) else _items(value)
     if items is None:
         return [_leaf(value)]
-    return [leaf for item in items for leaf in _leaves(item)]
-
-
-def _labels(index):
-    """The labels of the rows of a table; none where they are only numbers of rows."""
-    is_named = any([name is not None for name in index.names])
-    return list(index) if is_named or str(index.dtype)[:3] not in ("int", "uin") else None
+    found = []
+    for item in items:
+        found += _leaves(item)
+    return found
 
 
 def _are_alike(values):
     """Whether single values are of one kind, as in a list, and not of several, as in a row."""
-    if any([_items(value) is not None or hasattr(value, "keys") for value in values]):
-        return True
-    return len({_leaf(value)[0] for value in values} - {"-"}) < 2
+    single = [value for value in values if _items(value) is None and not _is_dict(value)]
+    return len(single) < len(values) or len({_leaf(value)[0] for value in single} - {"-"}) < 2
+
+
+def _listed(items):
+    return [[item] for item in items] if _are_alike(items) else [items]
+
+
+def _dict_rows(value):
+    cells = list(value.values())
+    lists = [_items(cell) or [] for cell in cells]
+    # Lists of one length are the columns of a table.
+    if len({len(one) for one in lists}) == 1 and len(lists[0]) > 1:
+        return [list(row) for row in zip(*lists, strict=True)]
+    return [[key, cell] for key, cell in value.items()] if _are_alike(cells) else [cells]
+
+
+def _table_rows(table):
+    if hasattr(table, "columns"):
+        rows = [list(row) for row in table.itertuples(index=False, name=None)]
+    else:
+        # A row of a table is a series of several kinds of values.
+        rows = _listed(list(table)) if str(table.dtype) == "object" else [[it] for it in table]
+    is_named = len([name for name in table.index.names if name is not None]) > 0
+    # Numbers of rows are no labels.
+    is_numbered = not is_named and str(table.index.dtype)[:3] in ("int", "uin")
+    if is_numbered or len(rows) != len(table):
+        return rows
+    return [[label, *row] for label, row in zip(list(table.index), rows, strict=True)]
 
 
 def _rows(value):
     if hasattr(value, "get_columns"):
         return [list(row) for row in value.rows()]
     if hasattr(value, "iloc"):
-        columns = getattr(value, "columns", None)
-        labels = _labels(value.index)
-        if columns is None:
-            cells = list(value)
-            # A row of a table is a series of different kinds of values.
-            if str(value.dtype) == "object" and not _are_alike(cells):
-                return [cells]
-            rows = [[cell] for cell in cells]
-        else:
-            rows = [list(row) for row in value.itertuples(index=False, name=None)]
-        return rows if labels is None else [[label, *row] for label, row in zip(labels, rows)]
-    if hasattr(value, "keys"):
-        cells = list(value.values())
-        lists = [_items(cell) for cell in cells]
-        if cells and all([one is not None and len(one) == len(lists[0] or []) for one in lists]):
-            if len(lists[0]) > 1:
-                return [list(row) for row in zip(*lists)]
-        return [[key, cell] for key, cell in value.items()] if _are_alike(cells) else [cells]
+        return _table_rows(value)
+    if _is_dict(value):
+        return _dict_rows(value)
     items = _items(value)
-    if items is None:
-        return [[value]]
-    return [[item] for item in items] if _are_alike(items) else [items]
+    return [[value]] if items is None else _listed(items)
 
 
 def _result_rows(value):
-    """A result as rows of single values, whatever holds them; none if it cannot be compared."""
-    try:
-        rows = _rows(value)
-        found = [_leaves(row) for row in rows[:MOST_ROWS]]
-        return {"count": len(rows), "rows": found}
-    except Exception:
-        return None
+    """A result as rows of single values, whatever holds them; fails if it cannot be compared."""
+    rows = _rows(value)
+    return {"count": len(rows), "rows": [_leaves(row) for row in rows[:MOST_ROWS]]}
