@@ -10,6 +10,7 @@ use super::entries::tag_of;
 use super::values::{ValueVersion, VersionPiece};
 use super::wire::{CheckpointDiff, TaskWrites};
 use super::{CheckpointRecord, LangGraphThread, NewCheckpoint, ValueChange};
+use crate::codec::damaged_chain;
 use crate::reread::retry_torn_read;
 use crate::sealed_store::{OpenedEntry, SealedStore};
 
@@ -33,9 +34,7 @@ pub async fn remove_checkpoints(
         return Ok(None);
     }
     let keys: CheckpointKeys = keys.difference(gone).cloned().collect();
-    let needed = keys.iter().filter_map(|(space, id)| langgraph_thread.mark(space, id));
-    let oldest = needed.map(|mark| mark.seq).min().unwrap_or(u64::MAX);
-    let parts = load_parts(sealed_store, &langgraph_thread.thread, oldest).await?;
+    let parts = load_parts(sealed_store, &langgraph_thread.thread, Some(&keys)).await?;
     let mut target = LangGraphThread {
         tip: langgraph_thread.tip,
         tag: langgraph_thread.tag.clone(),
@@ -58,24 +57,30 @@ pub async fn copied(
     thread: &str,
     into: LangGraphThread,
 ) -> Result<LangGraphThread, Fault> {
-    let parts = load_parts(sealed_store, thread, 0).await?;
+    let parts = load_parts(sealed_store, thread, None).await?;
     let mut copy = CheckpointCopy { target: into, keys: None, known: BTreeMap::new() };
     parts.iter().try_for_each(|part| copy.add_all(thread, part))?;
     Ok(copy.target)
 }
 
 /// The entries of a thread in parts that begin with a snapshot, oldest part first, back to the
-/// part that contains the entry `oldest`.
+/// part that has the oldest of these checkpoints; `None` means all.
+///
+/// # Errors
+/// Those of the store, and `checkpoint_corrupt` if a part is missing: what nobody needs any more
+/// was removed, and is not looked for.
 async fn load_parts(
     sealed_store: &SealedStore,
     thread: &str,
-    oldest: u64,
+    keys: Option<&CheckpointKeys>,
 ) -> Result<Vec<Vec<OpenedEntry>>, Fault> {
     retry_torn_read(&**sealed_store.store(), thread, || async {
-        let mut parts = vec![sealed_store.way_to(thread, None).await?];
+        let newest = sealed_store.way_to(thread, None).await?;
+        let oldest = oldest(&LangGraphThread::replayed(thread, &newest)?, keys);
+        let mut parts = vec![newest];
         while let Some(before) = parts.last().and_then(|way| before(way, oldest)) {
             if sealed_store.store().find(thread, before).await?.is_none() {
-                break;
+                return Err(damaged_chain(thread, before));
             }
             parts.push(sealed_store.way_to(thread, Some(before)).await?);
         }
@@ -88,6 +93,15 @@ async fn load_parts(
         Ok(parts)
     })
     .await
+}
+
+/// The sequence number of the oldest of these checkpoints, or of all.
+fn oldest(langgraph_thread: &LangGraphThread, keys: Option<&CheckpointKeys>) -> u64 {
+    let is_needed = |space: &str, id: &str| {
+        keys.is_none_or(|keys| keys.contains(&(space.to_owned(), id.to_owned())))
+    };
+    let marks = langgraph_thread.marks().filter(|(space, id, _)| is_needed(space, id));
+    marks.map(|(_, _, mark)| mark.seq).min().unwrap_or(u64::MAX)
 }
 
 /// The sequence number of the entry before a part, if older parts are needed.

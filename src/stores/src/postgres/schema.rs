@@ -76,15 +76,16 @@ pub(super) async fn prepare(link: &Connection, schema: &str) -> PostgresResult<(
         let lock = "SELECT pg_advisory_xact_lock($1)";
         link.rows(lock, &[(&key(schema), Type::INT8)]).await?;
         let found = version(link, schema).await?;
-        if found.is_none() {
-            begin(link, schema).await?;
-        }
-        let done = found.unwrap_or_default();
+        let done = match found {
+            None => {
+                begin(link, schema).await?;
+                0
+            }
+            Some(version) if version < FIRST => return Err(too_old(version).into()),
+            Some(version) => version,
+        };
         if done > latest {
             return Err(too_new(done).into());
-        }
-        if (1..FIRST).contains(&done) {
-            return Err(too_old(done).into());
         }
         for step in MIGRATIONS.iter().skip(usize::try_from(done + 1 - FIRST).unwrap_or_default()) {
             link.execute_all(step).await?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{Fault, Time};
+use antiphon_core::{Fault, FaultCode, Time};
 use antiphon_runtime::SystemClock;
 use antiphon_runtime::store::{Entry, EntryKind, EntryRange};
 use antiphon_stores::langgraph_thread::{
@@ -370,6 +370,27 @@ impl Model {
             assert_eq!(writes, known.map(|(place, value)| (*place, &**value)).collect::<Vec<_>>());
         }
     }
+}
+
+#[tokio::test]
+async fn a_thread_without_an_entry_that_it_needs_is_neither_copied_nor_pruned() {
+    let (sealed_store, mut langgraph_thread) = (sealed_store(), LangGraphThread::new(THREAD));
+    let mut before = 0;
+    for id in 1..=200 {
+        langgraph_thread.make_room().unwrap();
+        langgraph_thread.put(checkpoint(id, Some(id - 1), &[("text", &noise(id, 500))])).unwrap();
+        store(&sealed_store, THREAD, &mut langgraph_thread).await.unwrap();
+        before = sealed_store.way_to(THREAD, None).await.unwrap()[0].parent;
+    }
+    assert!(before > 0, "it has an older part");
+    let last = EntryRange { from: before, to: before };
+    sealed_store.store().remove(THREAD, OWNER, last).await.unwrap();
+    let copy = copied(&sealed_store, THREAD, LangGraphThread::new("langgraph:copy")).await;
+    assert_eq!(copy.unwrap_err().code, FaultCode::CheckpointCorrupt);
+    let mut langgraph_thread = LangGraphThread::load(&sealed_store, THREAD).await.unwrap();
+    let gone = CheckpointKeys::from([(String::new(), name(200))]);
+    let pruned = remove_checkpoints(&sealed_store, &mut langgraph_thread, &gone).await;
+    assert_eq!(pruned.unwrap_err().code, FaultCode::CheckpointCorrupt);
 }
 
 async fn keep(
