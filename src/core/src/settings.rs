@@ -166,12 +166,18 @@ const LONGEST: usize = 80;
 /// an object, the kind is shown.
 fn described(key: &str, found: &WrongPart<'_>) -> (String, String) {
     let path = path(key, &found.steps);
-    if let Json::Object(fields) = found.value {
+    if let Json::Object(fields) = found.value
+        && !fields.is_empty()
+    {
         let names: Vec<&str> = fields.keys().map(String::as_str).collect();
         return (format!("a field of `{path}`"), format!("its fields are {}", names.join(", ")));
     }
     let is_field = found.steps.iter().any(|step| matches!(step, PathStep::Key(_)));
-    let shown = if is_field { kind(found.value).to_owned() } else { found.value.to_string() };
+    let shown = if is_field || found.value.is_object() {
+        kind(found.value).to_owned()
+    } else {
+        found.value.to_string()
+    };
     let bounded = match shown.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", shown.get(..end).unwrap_or_default()),
         None => shown,
@@ -197,7 +203,7 @@ const fn kind(value: &Json) -> &'static str {
         Json::Number(_) => "a number",
         Json::String(_) => "a string",
         Json::Array(_) => "a list",
-        Json::Object(_) => "an object",
+        Json::Object(_) => "an object without fields",
     }
 }
 

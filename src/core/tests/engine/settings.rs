@@ -84,6 +84,10 @@ fn of_the_fields_of_an_object_the_place_and_the_kind_are_named() {
         refused(&json!({"auth": {"type": "bearer", "token": 12_345_678}})),
         "a field of `auth` must be a string: its fields are type, token"
     );
+    assert_eq!(
+        refused(&json!({"workers": {"A": {"tools": [{}]}}})),
+        "`workers.A.tools[0]` must be a string: an object without fields"
+    );
 }
 
 #[test]
