@@ -194,7 +194,7 @@ def test_what_may_not_be_repeated_is_not_though_server_and_worker_are_killed(
             for event in stream:
                 if event.name == "EXECUTION_STAGE_START":
                     break
-            assert happens(paid.exists)
+            assert happens(lambda: paid.exists() and paid.read_text() == "5\n")
             own.kill()
             first.kill()
             own.come_back()
