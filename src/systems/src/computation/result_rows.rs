@@ -51,15 +51,9 @@ impl ResultRows {
         }
         // What is exactly the same goes first: a rounded value may fit several.
         let mut rest: Vec<&Vec<String>> = other.rows.iter().collect();
-        let exactly = |row: &&Vec<String>| {
-            let place = rest.iter().position(|other| *other == *row);
-            place.map(|place| rest.swap_remove(place)).is_none()
-        };
-        let open: Vec<&Vec<String>> = self.rows.iter().filter(exactly).collect();
-        open.into_iter().all(|row| {
-            let place = rest.iter().position(|other| are_same_rows(row, other, is_share));
-            place.map(|place| rest.swap_remove(place)).is_some()
-        })
+        let mut open: Vec<&Vec<String>> = self.rows.iter().collect();
+        open.retain(|row| !takes(&mut rest, |other| other == row));
+        open.iter().all(|row| takes(&mut rest, |other| are_same_rows(row, other, is_share)))
     }
 
     /// Whether its only value is a text that lists the rows of the other: `north, south`.
@@ -86,6 +80,12 @@ impl ResultRows {
     }
 }
 
+/// Removes the first item that fits; says whether there is one.
+fn takes<T>(items: &mut Vec<T>, fits: impl Fn(&T) -> bool) -> bool {
+    let place = items.iter().position(fits);
+    place.map(|place| items.swap_remove(place)).is_some()
+}
+
 fn told(leaf: &str) -> String {
     match leaf.get(1..) {
         Some(text) if !text.is_empty() => text.to_owned(),
@@ -109,10 +109,7 @@ fn are_same_rows(one: &[String], other: &[String], is_share: bool) -> bool {
         }
     }
     let mut rest: Vec<&String> = more.iter().collect();
-    fewer.iter().all(|leaf| {
-        let place = rest.iter().position(|other| are_same(leaf, other, is_share));
-        place.map(|place| rest.swap_remove(place)).is_some()
-    })
+    fewer.iter().all(|leaf| takes(&mut rest, |other| are_same(leaf, other, is_share)))
 }
 
 /// Whether two values are the same, however they are written.
@@ -205,8 +202,11 @@ fn are_same_numbers(one: &str, other: &str, is_share: bool) -> bool {
     let (Ok(first), Ok(second)) = (one.parse::<f64>(), other.parse::<f64>()) else { return false };
     let is_near =
         |one: f64, other: f64| (one - other).abs() <= TOLERANCE * one.abs().max(other.abs());
-    if is_share && (is_near(first * 100.0, second) || is_near(first, second * 100.0)) {
-        return true;
+    if is_share {
+        let [percent, other_percent] = [first, second].map(|share| (share * 100.0).to_string());
+        return are_same_numbers(one, other, false)
+            || are_same_numbers(&percent, other, false)
+            || are_same_numbers(one, &other_percent, false);
     }
     let digits = |number: &str| number.strip_suffix(".0").unwrap_or(number).to_owned();
     let is_whole =
@@ -325,6 +325,7 @@ mod tests {
     #[test]
     fn shares_may_be_percentages() {
         assert!(rows("0.25").agrees_with(&rows("25"), true));
+        assert!(rows("45.6").agrees_with(&rows("0.4559585492227979"), true));
         assert!(!rows("0.25").agrees_with(&rows("26"), true));
     }
 
