@@ -27,6 +27,7 @@ pub mod input_table;
 mod operation_check;
 pub mod outcome;
 mod question_form;
+mod ratio_check;
 pub mod reply;
 mod result_check;
 pub mod result_rows;

@@ -47,6 +47,11 @@ impl CodeText {
         has(&self.code) || self.texts.iter().any(|text| has(text))
     }
 
+    /// How often the code outside its texts has one of these words.
+    pub(super) fn count(&self, words: &[&str]) -> usize {
+        self.code.split(|sign| !is_part(sign)).filter(|part| words.contains(part)).count()
+    }
+
     /// Whether it runs code of another language, or code that it makes.
     pub(super) fn is_opaque(&self) -> bool {
         self.has_word(&["eval", "exec", "execute", "query", "sql", "apply_ufunc"])

@@ -1,9 +1,10 @@
-//! Whether code does what the question asks for: a difference is subtracted, a share divided, a
-//! value in an order picked by its place.
+//! Whether code does what the question asks for: a difference is subtracted, and a value in an
+//! order picked by its place.
 
 use super::code_text::{has_word, numbers};
 use super::column_name::stands_for;
 use super::question_form::QuestionForm;
+use super::ratio_check;
 use super::result_check::{ComputedResult, ResultMismatch};
 
 type Check = fn(&ComputedResult<'_>) -> Option<ResultMismatch>;
@@ -13,10 +14,10 @@ pub(super) const CHECKS: [Check; 11] = [
     replaced_input,
     difference,
     place,
-    per_many,
-    share,
+    ratio_check::per_many,
+    ratio_check::share,
     direction,
-    rate,
+    ratio_check::rate,
     duration,
     statistic,
     named_value,
@@ -66,7 +67,7 @@ fn difference(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     // `Is there a difference`, and `by what factor`, ask for none.
     let is_missing = computed.form.asks_by_how_much()
         && !computed.form.has_any("there factor times")
-        && !has_column(computed, &COLUMNS)
+        && !computed.has_column(&COLUMNS)
         && !computed.code.subtracts()
         && !computed.code.is_opaque();
     is_missing.then(|| {
@@ -86,81 +87,11 @@ fn place(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     let has_number = computed.code.numbers().iter().any(|number| known.contains(number))
         || computed.code.has_word(&["sorted"]) && computed.code.code.contains("*_");
     // The second is also the largest of those that are not the largest.
-    let is_second = place == 2 && count(&computed.code.code, &LARGEST_OR_SMALLEST) > 1;
+    let is_second = place == 2 && computed.code.count(&LARGEST_OR_SMALLEST) > 1;
     let is_missing = !has_number && !is_second && !computed.code.is_opaque();
     is_missing.then(|| {
         let reason = format!("the question asks for number {place} in an order");
         ResultMismatch::certain(format!("{reason}, and the code picks no such place"))
-    })
-}
-
-/// A column `L/100km` holds values per 100: a product with a number of the question has to be
-/// divided by it.
-fn per_many(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
-    if !computed.code.multiplies() || computed.form.has_any("per pro par por") {
-        return None;
-    }
-    let stated = computed.form.numbers();
-    let in_code = computed.code.code.as_str();
-    let in_code = numbers(in_code);
-    let uses_stated = in_code.iter().any(|number| *number > 1.0 && stated.contains(number));
-    computed.used_names().iter().filter(|_| uses_stated).find_map(|name| {
-        let many = per(name)?;
-        let is_quotient = |number: f64| stated.iter().any(|it| is_near(number * many, *it));
-        let divides = |number: &f64| {
-            is_near(*number, many) || is_near(*number * many, 1.0) || is_quotient(*number)
-        };
-        (!in_code.iter().any(divides)).then(|| {
-            let reason = format!("the values of `{name}` are per {many}");
-            ResultMismatch::certain(format!(
-                "{reason}, and the code multiplies them without dividing by {many}"
-            ))
-        })
-    })
-}
-
-fn is_near(one: f64, other: f64) -> bool {
-    (one - other).abs() < 1e-9
-}
-
-/// The number above 1 that the values of a column are divided by: 100 of `L/100km`.
-fn per(name: &str) -> Option<f64> {
-    let lower = name.to_lowercase().replace(['_', '('], " ");
-    let ends = lower.match_indices('/').map(|(place, sign)| place + sign.len());
-    let words = lower.match_indices(" per ").map(|(place, word)| place + word.len());
-    let mut rests = ends.chain(words).filter_map(|place| lower.get(place..)).map(str::trim_start);
-    let found = rests.find(|rest| rest.starts_with(|sign: char| sign.is_ascii_digit()))?;
-    let unit = found.trim_start_matches(|sign: char| sign.is_ascii_digit() || sign == ',');
-    // `/100k` is per 100,000, and `/100km` per 100 of something.
-    let is_thousands =
-        unit.strip_prefix('k').is_some_and(|rest| !rest.starts_with(char::is_alphabetic));
-    let factor = if is_thousands { 1_000.0 } else { 1.0 };
-    numbers(found).first().map(|number| number * factor).filter(|number| *number > 1.0)
-}
-
-/// A share needs a division, unless a column holds it: for certain where rows are counted.
-fn share(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
-    const COLUMNS: [&str; 9] = [
-        "percentage",
-        "percent",
-        "pct",
-        "share",
-        "rate",
-        "ratio",
-        "proportion",
-        "fraction",
-        "quota",
-    ];
-    let has_percent = computed.columns().iter().any(|column| column.name.contains('%'));
-    let is_missing = computed.form.asks_for_share()
-        && !has_percent
-        && !has_column(computed, &COLUMNS)
-        && !computed.code.divides()
-        && !computed.code.is_opaque();
-    let counts = count(&computed.code.code, &["len", "count", "nunique", "shape", "size"]) > 0;
-    let reason = "the question asks for a share, and the code divides nothing";
-    is_missing.then(|| {
-        if counts { ResultMismatch::certain(reason) } else { ResultMismatch::unusual(reason) }
     })
 }
 
@@ -184,23 +115,6 @@ fn direction(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
             "the question asks for the {asked}, and the code takes the {taken}"
         ))
     })
-}
-
-/// `How much per square metre` is divided, unless a column holds it. A result for each is grouped.
-fn rate(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
-    const GROUPED: &[&str] = &["groupby", "value_counts", "pivot_table", "resample", "Counter"];
-    let is_held = computed.used_names().iter().any(|name| {
-        let name = name.to_lowercase();
-        name.contains(['/', '%']) || has_word(&name, "per") || has_word(&name, "rate")
-    });
-    let is_missing = computed.form.has_any("per pro")
-        && computed.evidence.items < 2
-        && !is_held
-        && !computed.code.divides()
-        && !computed.code.has_word(GROUPED)
-        && !computed.code.is_opaque();
-    let reason = "the question asks for something per something, and the code divides nothing";
-    is_missing.then(|| ResultMismatch::unusual(reason))
 }
 
 /// The time from one date to another is a difference, unless a column holds it.
@@ -241,7 +155,7 @@ fn statistic(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     let ComputedResult { form, code, .. } = computed;
     let asks = |words: &str| {
         let columns: Vec<&str> = words.split_whitespace().collect();
-        form.has_any(words) && !has_column(computed, &columns)
+        form.has_any(words) && !computed.has_column(&columns)
     };
     let missing = if asks("median") && !code.has_word(&["median", "quantile", "percentile"]) {
         "a median"
@@ -279,9 +193,9 @@ fn named_value(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     })
 }
 
-/// A number of the question stands in the code. A year may be that of all rows. What values are
-/// compared with is missed for certain if the code compares nothing, and so is what a value per 100 is
-/// asked for.
+/// A number of the question stands in the code. A year may be that of all rows. A number that
+/// values are compared with is missed for certain if the code compares nothing, and so is one that
+/// a value per 100 is asked for.
 fn stated_number(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     let known = computed.code.numbers();
     let has = |number: f64| {
@@ -305,7 +219,8 @@ fn stated_number(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
         return None;
     }
     let reason = format!("the question names the number {ignored}, and the code does not");
-    let rates: Vec<f64> = computed.used_names().iter().filter_map(|name| per(name)).collect();
+    let rates: Vec<f64> =
+        computed.used_names().iter().filter_map(|name| ratio_check::per(name)).collect();
     let has_ratio = rates.iter().any(|many| known.contains(&(ignored / many)));
     // A comparison may be with the same in another unit: 1.5 hours are 90 minutes.
     let is_other = |number: f64| number > 2.0 || number.fract() != 0.0;
@@ -316,23 +231,18 @@ fn stated_number(computed: &ComputedResult<'_>) -> Option<ResultMismatch> {
     Some(ResultMismatch { reason, is_certain })
 }
 
-/// Whether a column is called by one of these words.
-fn has_column(computed: &ComputedResult<'_>, words: &[&str]) -> bool {
-    computed.columns().iter().any(|it| words.iter().any(|word| stands_for(word, &it.name)))
-}
-
-fn count(code: &str, words: &[&str]) -> usize {
-    let parts = code.split(|sign: char| !sign.is_alphanumeric() && sign != '_');
-    parts.filter(|part| words.contains(part)).count()
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::computation::input_table::{InputTable, TableColumn};
     use crate::computation::result_check::ResultEvidence;
 
-    fn certain(columns: &[&str], question: &str, python: &str) -> Option<bool> {
+    /// Whether what speaks against a result of this code is certain.
+    pub(in crate::computation) fn certain(
+        columns: &[&str],
+        question: &str,
+        python: &str,
+    ) -> Option<bool> {
         let column = |name: &&str| TableColumn { name: (*name).to_owned(), missing: 0 };
         let columns = columns.iter().map(column).collect();
         let sources = [InputTable { name: "staff".to_owned(), rows: 9, columns }];
@@ -381,29 +291,6 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_divided() {
-        let ask = |python: &str| certain(&["pay"], "What percentage of the people is old?", python);
-        assert_eq!(ask("result = len(s[s['pay'] > 3])"), Some(true));
-        assert_eq!(ask("result = s['pay'].max()"), Some(false), "a column may hold it");
-        assert_eq!(ask("result = (s['pay'] > 3).mean() * 100"), None);
-        assert_eq!(ask("result = len(a) / len(b)"), None);
-        assert_eq!(ask("result = f'{len(a) / len(b):.1%}'"), None);
-        assert_eq!(ask("result = s['size'].max()"), Some(false), "a column is no count");
-        let held = "What percentage of the cake is fat?";
-        assert_eq!(certain(&["fat_pct"], held, "result = len(s['fat_pct'])"), None);
-    }
-
-    #[test]
-    fn what_is_asked_for_per_something_is_divided() {
-        let ask = |question: &str, python: &str| certain(&["km", "L/100km"], question, python);
-        let rent = "Wie hoch ist die Miete pro Quadratmeter?";
-        assert_eq!(ask(rent, "result = s['km'].iloc[0]"), Some(false));
-        assert_eq!(ask(rent, "result = s['km'].iloc[0] / 63"), None);
-        assert_eq!(ask("How many are there per type?", "result = s.groupby('t').size()"), None);
-        assert_eq!(ask("How much per 100 km?", "result = s['L/100km'].iloc[100]"), None);
-    }
-
-    #[test]
     fn the_third_is_picked_by_its_place() {
         let ask = |place: &str, python: &str| {
             certain(&["pay"], &format!("Who has the {place}-highest pay?"), python)
@@ -439,23 +326,6 @@ mod tests {
         let both = "Which has the lowest highest pay?";
         assert_eq!(ask(both, "result = s.groupby('pay').max().idxmin()"), None);
         assert_eq!(ask("What is the highest rank?", "result = s['rank'].min()"), None);
-    }
-
-    #[test]
-    fn what_is_per_hundred_is_divided_by_it() {
-        let ask = |python: &str| {
-            let question = "How many litres does it need for 300 km?";
-            certain(&["fuel L/100km"], question, python)
-        };
-        assert_eq!(ask("result = f['fuel L/100km'].max() * 300"), Some(true));
-        assert_eq!(ask("result = f['fuel L/100km'].max() * 300 / 100"), None);
-        assert_eq!(ask("result = f['fuel L/100km'].max() * 300 * 0.01"), None);
-        assert_ne!(ask("result = f['fuel L/100km'].max() * 3"), Some(true));
-        assert_eq!(ask("result = f['fuel L/100km'].max()"), Some(true), "300 is ignored");
-        assert_eq!(per("deaths per 1,000"), Some(1_000.0));
-        assert_eq!(per("cases_per_100k"), Some(100_000.0));
-        assert_eq!(per("births_per_1000"), Some(1_000.0));
-        assert_eq!((per("EUR/kg"), per("price per item"), per("24/7")), (None, None, Some(7.0)));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use antiphon_figures::MeasuredUnit;
 use serde::Deserialize;
 
 use super::code_text::CodeText;
+use super::column_name::stands_for;
 use super::input_table::{self, InputTable, TableColumn};
 use super::operation_check;
 use super::question_form::QuestionForm;
@@ -93,6 +94,11 @@ impl<'f> ComputedResult<'f> {
 
     pub(super) fn columns(&self) -> Vec<&'f TableColumn> {
         self.sources.iter().flat_map(|source| &source.columns).collect()
+    }
+
+    /// Whether a column is called by one of these words.
+    pub(super) fn has_column(&self, words: &[&str]) -> bool {
+        self.columns().iter().any(|it| words.iter().any(|word| stands_for(word, &it.name)))
     }
 
     /// The names of the columns that the code reads.

@@ -16,7 +16,7 @@ def _time_text(text):
     return text.removesuffix(" 00:00:00").removesuffix(", 0:00:00")
 
 
-def _leaf(value):
+def _single_value(value):
     """A single value as a text whose first sign tells its kind."""
     kind, text = type(value).__name__, str(value)
     if kind in MISSING or text == "nan":
@@ -45,21 +45,22 @@ def _is_dict(value):
     return hasattr(value, "keys") and not hasattr(value, "iloc")
 
 
-def _leaves(value):
+def _single_values(value):
     """All single values of a row."""
     items = list(value.values()) if _is_dict(value) else _items(value)
     if items is None:
-        return [_leaf(value)]
+        return [_single_value(value)]
     found = []
     for item in items:
-        found += _leaves(item)
+        found += _single_values(item)
     return found
 
 
 def _are_alike(values):
     """Whether single values are of one kind, as in a list, and not of several, as in a row."""
     single = [value for value in values if _items(value) is None and not _is_dict(value)]
-    return len(single) < len(values) or len({_leaf(value)[0] for value in single} - {"-"}) < 2
+    kinds = {_single_value(value)[0] for value in single} - {"-"}
+    return len(single) < len(values) or len(kinds) < 2
 
 
 def _listed(items):
@@ -103,4 +104,4 @@ def _rows(value):
 def _result_rows(value):
     """A result as rows of single values, whatever holds them; fails if it cannot be compared."""
     rows = _rows(value)
-    return {"count": len(rows), "rows": [_leaves(row) for row in rows[:MOST_ROWS]]}
+    return {"count": len(rows), "rows": [_single_values(row) for row in rows[:MOST_ROWS]]}

@@ -71,7 +71,7 @@ impl ResultRows {
     pub(super) fn told(&self) -> String {
         let rows = self.rows.iter().take(MOST_TOLD);
         let mut told: Vec<String> = rows
-            .map(|row| row.iter().map(|leaf| told(leaf)).collect::<Vec<_>>().join(" "))
+            .map(|row| row.iter().map(|value| told(value)).collect::<Vec<_>>().join(" "))
             .collect();
         if self.rows.len() > MOST_TOLD {
             told.push("...".to_owned());
@@ -86,8 +86,8 @@ fn takes<T>(items: &mut Vec<T>, fits: impl Fn(&T) -> bool) -> bool {
     place.map(|place| items.swap_remove(place)).is_some()
 }
 
-fn told(leaf: &str) -> String {
-    match leaf.get(1..) {
+fn told(value: &str) -> String {
+    match value.get(1..) {
         Some(text) if !text.is_empty() => text.to_owned(),
         _ => "nothing".to_owned(),
     }
@@ -97,19 +97,19 @@ fn told(leaf: &str) -> String {
 /// the one is a name in the other, or a number beside a name.
 fn are_same_rows(one: &[String], other: &[String], is_share: bool) -> bool {
     let (fewer, more) = if one.len() < other.len() { (one, other) } else { (other, one) };
-    let is_number = |leaf: &String| leaf.starts_with('n');
+    let is_number = |value: &String| value.starts_with('n');
     if fewer.len() == more.len() && one.iter().all(is_number) {
         return one.iter().zip(other).all(|(one, other)| are_same(one, other, is_share));
     }
     if fewer.len() < more.len() {
-        let is_name = fewer.iter().all(|leaf| leaf.starts_with('t'));
-        let is_value = more.len() == 2 && more.iter().any(|leaf| leaf.starts_with('t'));
+        let is_name = fewer.iter().all(|value| value.starts_with('t'));
+        let is_value = more.len() == 2 && more.iter().any(|value| value.starts_with('t'));
         if !is_name && !is_value {
             return false;
         }
     }
     let mut rest: Vec<&String> = more.iter().collect();
-    fewer.iter().all(|leaf| takes(&mut rest, |other| are_same(leaf, other, is_share)))
+    fewer.iter().all(|value| takes(&mut rest, |other| are_same(value, other, is_share)))
 }
 
 /// Whether two values are the same, however they are written.
@@ -117,17 +117,19 @@ fn are_same(one: &str, other: &str, is_share: bool) -> bool {
     if one == other {
         return true;
     }
-    match (Leaf::of(one), Leaf::of(other)) {
-        (Leaf::Number(one), Leaf::Number(other)) => are_same_numbers(&one, &other, is_share),
-        (Leaf::Number(number), Leaf::Text(text)) | (Leaf::Text(text), Leaf::Number(number)) => {
+    match (SingleValue::of(one), SingleValue::of(other)) {
+        (SingleValue::Number(one), SingleValue::Number(other)) => {
+            are_same_numbers(&one, &other, is_share)
+        }
+        (SingleValue::Number(number), SingleValue::Text(text))
+        | (SingleValue::Text(text), SingleValue::Number(number)) => {
             let is_share = is_share || text.contains('%');
             number_in(&text).is_some_and(|stated| are_same_numbers(&number, &stated, is_share))
         }
-        (Leaf::Truth(one), Leaf::Truth(other)) => one == other,
-        (Leaf::Truth(truth), Leaf::Text(text)) | (Leaf::Text(text), Leaf::Truth(truth)) => {
-            truth_in(&text) == Some(truth)
-        }
-        (Leaf::Text(one), Leaf::Text(other)) => {
+        (SingleValue::Truth(one), SingleValue::Truth(other)) => one == other,
+        (SingleValue::Truth(truth), SingleValue::Text(text))
+        | (SingleValue::Text(text), SingleValue::Truth(truth)) => truth_in(&text) == Some(truth),
+        (SingleValue::Text(one), SingleValue::Text(other)) => {
             let (one, other) = (plain(&one), plain(&other));
             one == other || is_stated_in(&one, &other) || is_stated_in(&other, &one)
         }
@@ -136,17 +138,17 @@ fn are_same(one: &str, other: &str, is_share: bool) -> bool {
 }
 
 /// A single value.
-enum Leaf {
+enum SingleValue {
     Number(String),
     Text(String),
     Truth(bool),
     Nothing,
 }
 
-impl Leaf {
-    fn of(leaf: &str) -> Self {
-        let text = leaf.get(1..).unwrap_or_default();
-        match leaf.get(..1) {
+impl SingleValue {
+    fn of(value: &str) -> Self {
+        let text = value.get(1..).unwrap_or_default();
+        match value.get(..1) {
             Some("n") => Self::Number(text.to_owned()),
             Some("t") => Self::Text(text.to_owned()),
             Some("b") => Self::Truth(text == "true"),
@@ -239,14 +241,14 @@ mod tests {
 
     /// Rows are apart by `;`, their values by `|`; what is a number is one.
     fn rows(text: &str) -> ResultRows {
-        let leaf = |value: &str| match value {
+        let single = |value: &str| match value {
             "-" => "-".to_owned(),
             "true" | "false" => format!("b{value}"),
             value if value.parse::<f64>().is_ok() => format!("n{value}"),
             value => format!("t{value}"),
         };
         let rows: Vec<Vec<String>> =
-            text.split(';').map(|row| row.split('|').map(leaf).collect()).collect();
+            text.split(';').map(|row| row.split('|').map(single).collect()).collect();
         ResultRows { count: rows.len() as u64, rows }
     }
 
