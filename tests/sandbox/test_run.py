@@ -251,6 +251,17 @@ def test_a_session_keeps_its_names(box: Sandbox) -> None:
         assert result.usage.start == "session"
 
 
+def test_the_last_value_of_a_session_is_underscore(box: Sandbox) -> None:
+    if box.engine == "monty":
+        pytest.skip("`monty` has no such name")
+    with box.session() as session:
+        session.run("6 * 7").check()
+        session.run("None").check()
+        result = session.run("_ + 1").check()
+        assert result.value == 43
+        assert "_" not in result.locals
+
+
 def test_a_session_survives_an_exception_but_not_a_broken_limit(boxes: Boxes) -> None:
     box = boxes(limits=Limits(wall=0.5))
     with box.session() as session:

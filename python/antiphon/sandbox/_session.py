@@ -23,6 +23,8 @@ __all__ = ["SandboxSession"]
 class SandboxSession:
     """An interpreter that keeps its variables between runs; created by `Sandbox.session`.
 
+    In code, ``_`` is the value of the last run that had one other than ``None`` (not in ``monty``).
+
     A run that breaks a limit, crashes or is cancelled ends the session: later runs fail with
     `WorkerCrashed`. Runs from several threads are made one after the other.
 
