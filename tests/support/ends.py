@@ -34,8 +34,8 @@ def put_back(path: Path, last: int) -> None:
     with closing(sqlite3.connect(path)) as file, file:
         file.execute("DELETE FROM entry WHERE seq > ?", (last,))
         file.execute(
-            "UPDATE thread SET owner = NULL, last = ?1, "
-            "tag = (SELECT tag FROM ended WHERE ended.thread = thread.id AND last = ?1)",
-            (last,),
+            "UPDATE thread SET owner = NULL, last = :last, "
+            "tag = (SELECT tag FROM ended WHERE ended.thread = thread.id AND last = :last)",
+            {"last": last},
         )
         file.execute("DELETE FROM ended WHERE last > ?", (last,))
