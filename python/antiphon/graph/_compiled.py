@@ -10,13 +10,13 @@ from antiphon._thread_store import saver_of
 from antiphon._type_params import Generic, InputT, StateT
 from antiphon.graph._batch import Batches
 from antiphon.graph._breakpoints import no_breakpoints_within, read_stops
-from antiphon.graph._input import context_of, entry, limits_of, merge
+from antiphon.graph._input import concurrency_of, context_of, entry, limit_of, merge
 from antiphon.graph._json_schemas import JsonSchemas
 from antiphon.graph._langchain import entering, handed_on, without_tokens
 from antiphon.graph._missing_options import refuse_missing, unknown_option
 from antiphon.graph._run_handle import GraphOutput, Paused, RunHandle, by_id
 from antiphon.graph._runnable import RunnableFace
-from antiphon.graph._stream import VERSIONS, pauses, read_stream_options, unknown_version
+from antiphon.graph._stream import check_version, pauses, read_stream_options
 from antiphon.graph._thread import thread_of, without_checkpoint
 from antiphon.graph._threads import Threads
 from antiphon.graph._trace import Trace, is_traced
@@ -123,8 +123,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
             streamed |= {"durability": durability, "version": version}
             streamed |= {"interrupt_before": interrupt_before, "interrupt_after": interrupt_after}
             return list(self.stream(input, config, stream_mode=stream_mode, **streamed))
-        if version not in VERSIONS:
-            raise unknown_version(version)
+        check_version(version)
         stops = (interrupt_before, interrupt_after)
         handle = self._launch(input, config, (context, durability, stops))
         return handle.output(output_keys, version, paused=handle.drain())
@@ -152,8 +151,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
             streamed |= {"interrupt_before": interrupt_before, "interrupt_after": interrupt_after}
             chunks = self.astream(input, config, stream_mode=stream_mode, **streamed)
             return [chunk async for chunk in chunks]
-        if version not in VERSIONS:
-            raise unknown_version(version)
+        check_version(version)
         stops = (interrupt_before, interrupt_after)
         handle = self._launch(input, config, (context, durability, stops))
         return handle.output(output_keys, version, paused=await handle.adrain())
@@ -361,11 +359,9 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
         stream_options: StreamOptions | None = None,
     ) -> RunHandle:
         context, durability, stops = about
-        # `__getattr__` makes each attribute take ten times as long to read.
-        own, outer = vars(self), enclosing_context()
-        plan: GraphPlan = own["_plan"]
+        outer, plan = enclosing_context(), self._plan
         inherited = None if outer is None else handed_on(outer.config, outer)
-        settings = merge(inherited, own["_bound"], config)
+        settings = merge(inherited, self._bound, config)
         # A run's id and name are its own: graphs that its nodes invoke do not inherit them.
         run_name, run_id = settings.pop("run_name", None), settings.pop("run_id", None)
         readers = []
@@ -377,23 +373,22 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
             readers.append(stream_options.tokens)
         for tokens in readers:
             tokens.begin(settings["metadata"])
-        limit, concurrency = limits_of(settings)
-        keeps = own["checkpointer"] is not None or durability is not None
-        store = (own["checkpointer"], plan)
-        thread = thread_of(store, settings, outer, durability) if keeps else None
-        nested, trace = outer is not None and thread is None, None
+        limit = limit_of(settings)
+        thread = thread_of((self.checkpointer, plan), settings, outer, durability)
+        nested = outer is not None and thread is None
+        trace = None
         if is_traced(settings):
-            trace = Trace(settings, run_name or self.name, run_id, start, asks_above=nested)
+            name = run_name or self.name
+            trace = Trace(settings, name, run_id, start, asks_above=nested)
             run_id = trace.id if run_id is None else run_id
-        standing = (own["interrupt_before_nodes"], own["interrupt_after_nodes"])
-        stops = (stops[0] or standing[0], stops[1] or standing[1])
-        run = own["_engine"].start(
+        stops = (stops[0] or self.interrupt_before_nodes, stops[1] or self.interrupt_after_nodes)
+        run = self._engine.start(
             entry(start, plan.input, kept=thread is not None),
             config=settings,
             context=context_of(context, plan.context_schema),
             limits=plan.limits,
             supersteps=limit,
-            max_concurrency=concurrency,
+            max_concurrency=concurrency_of(settings),
             stream_options=stream_options,
             parent=outer,
             on_enter=entering(
@@ -403,13 +398,14 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT,
                 start_task=None if trace is None else trace.enter,
             ),
             on_task=None if trace is None else trace.note,
-            step_timeout=own["step_timeout"],
+            step_timeout=self.step_timeout,
             breakpoints=self._breakpoints(stops, nested=nested) if any(stops) else None,
             thread_ref=None if thread is None else thread.ref(),
             registry=None if outer is None or outer.run.kept_in is None else plan.registry(),
             run_id=None if run_id is None else str(run_id),
         )
-        handle = RunHandle(run, limit, plan) if trace is None else trace.handle(run, limit, plan)
+        about_run = (run, limit, plan)
+        handle = RunHandle(*about_run) if trace is None else trace.handle(*about_run)
         if thread is not None:
             handle.again = {"config": without_checkpoint(settings), "context": context}
         return handle

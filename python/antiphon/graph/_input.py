@@ -45,20 +45,18 @@ def merge(*configs: Mapping[str, Any] | None) -> RunnableConfig:
 
 def _merge_into(merged: Any, config: Mapping[str, Any]) -> None:
     for key, value in config.items():
-        if value is None:
-            continue
         if key == "tags":
-            merged[key] += [tag for tag in value if tag not in merged[key]]
-        elif key == "metadata" or key == "configurable":  # noqa: PLR1714
+            merged[key] += [tag for tag in value or () if tag not in merged[key]]
+        elif key in {"metadata", "configurable"}:
             merged[key].update(_checked(value, key))
-        else:
+        elif value is not None:
             merged[key] = value
 
 
 def _checked(given: Any, name: str) -> Mapping[str, Any]:
     # To ask an abstract class takes longer than all the rest of it.
-    if type(given) is dict or isinstance(given, Mapping):
-        return given
+    if type(given) is dict or given is None or isinstance(given, Mapping):
+        return given or {}
     kind = type(given).__name__
     raise GraphBuildError(f"`{name}` must be a dict, found: {kind}", code="call_invalid")
 
@@ -72,10 +70,9 @@ def entry(given: Any, schema: Schema, *, kept: bool = False) -> dict[str, Any] |
         TypeError: a command leads to something that is neither a name nor a `Send`.
         RuntimeError: a command resumes.
     """
-    keys = schema.channels
+    keys = schema.channels.keys()
     if isinstance(given, dict) and ROOT not in keys:
-        known = all(map(keys.__contains__, given))
-        return given if known else {key: given[key] for key in given if key in keys}
+        return given if given.keys() <= keys else {key: given[key] for key in given if key in keys}
     if given is None:
         if kept:
             return None
@@ -100,18 +97,24 @@ def context_of(given: Any, schema: type | None) -> Any:
     return schema(**given) if is_dataclass(schema) or is_model(schema) else given
 
 
-def limits_of(config: Mapping[str, Any]) -> tuple[int, int | None]:
-    """The limit of supersteps, and how many nodes may run at once; ``None`` for any number.
+def limit_of(config: Mapping[str, Any]) -> int:
+    """The limit of supersteps.
 
     Raises:
-        GraphBuildError: one of them is no whole number, or below 1.
+        GraphBuildError: it is no whole number, or below 1.
     """
-    supersteps, concurrency = config["recursion_limit"], config.get("max_concurrency")
-    if concurrency is not None:
-        counted(concurrency, "max_concurrency")
-    if supersteps is not RECURSION_LIMIT:
-        counted(supersteps, "recursion_limit")
-    return supersteps, concurrency
+    given = config.get("recursion_limit", RECURSION_LIMIT)
+    return RECURSION_LIMIT if given is RECURSION_LIMIT else counted(given, "recursion_limit")
+
+
+def concurrency_of(config: Mapping[str, Any]) -> int | None:
+    """How many nodes may run at once; ``None`` for any number.
+
+    Raises:
+        GraphBuildError: it is no whole number, or below 1.
+    """
+    given = config.get("max_concurrency")
+    return None if given is None else counted(given, "max_concurrency")
 
 
 def counted(given: Any, name: str) -> int:

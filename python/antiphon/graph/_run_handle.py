@@ -166,8 +166,6 @@ class RunHandle:
             return False
         run = self._run
         outcome = run.outcome
-        if outcome == "completed" and run.steps < self._limit:
-            return False
         if outcome == "budget" and run.reason != "supersteps":
             raise BudgetError(
                 f"the graph reached a limit: {run.reason}",
@@ -175,7 +173,7 @@ class RunHandle:
                 details={"dimension": run.reason},
                 hint="raise it in `limits=` of `compile`",
             )
-        if outcome in ("budget", "completed"):
+        if outcome == "budget" or (outcome == "completed" and run.steps >= self._limit):
             raise self._endless()
         if outcome == "cancelled":
             raise RunCancelled(f"the run was cancelled: {run.reason}", code="run_cancelled")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from antiphon._antiphon import StreamOptions, select
 from antiphon._graph_errors import GraphBuildError
@@ -37,7 +37,6 @@ Version = Literal["v1", "v2"]
 front. ``v2``: chunks are dicts of ``type``, ``ns`` and ``data``, those of ``values`` with
 ``interrupts`` beside; ``invoke`` returns a `GraphOutput`.
 """
-VERSIONS = get_args(Version)
 
 _NATIVE = frozenset(("values", "updates", "custom"))
 _MODES = ("values", "updates", "custom", "messages", "tasks", "debug")
@@ -56,8 +55,7 @@ def read_stream_options(
     Raises:
         GraphBuildError: a mode or the version is unknown.
     """
-    if version not in VERSIONS:
-        raise unknown_version(version)
+    check_version(version)
     modes = (mode,) if isinstance(mode, str) else tuple(mode)
     for name in modes:
         if name not in _MODES:
@@ -78,9 +76,14 @@ def read_stream_options(
     )
 
 
-def unknown_version(version: str) -> GraphBuildError:
-    """The error for a version that is neither ``v1`` nor ``v2``."""
-    return GraphBuildError(f"`version` must be v1 or v2: {version}", code="call_invalid")
+def check_version(version: str) -> None:
+    """Refuses an unknown version.
+
+    Raises:
+        GraphBuildError: it is neither ``v1`` nor ``v2``.
+    """
+    if version not in ("v1", "v2"):
+        raise GraphBuildError(f"`version` must be v1 or v2: {version}", code="call_invalid")
 
 
 def _part(schema: Schema | None, mode: str, space: tuple[str, ...], payload: Any) -> dict[str, Any]:
