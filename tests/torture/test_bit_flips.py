@@ -85,7 +85,7 @@ def test_a_flip_anywhere_is_refused_or_changes_nothing(victim: Victim, tmp_path:
         check(victim, copy, f"round {number}: {what}")
 
 
-_BEFORE = "FROM entry AS e WHERE e.seq = entry.seq - 1 AND e.thread = entry.thread"
+_BEFORE = "FROM entry AS e WHERE e.id = entry.id - 1"
 EDITS = [
     "UPDATE entry SET parent = seq WHERE seq = (SELECT max(seq) FROM entry) AND thread = 1",
     "UPDATE entry SET parent = seq",
@@ -93,8 +93,8 @@ EDITS = [
     "UPDATE entry SET parent = 0",
     "UPDATE entry SET base = seq",
     "UPDATE entry SET step = 1, at = 1",
-    "UPDATE entry SET seq = -seq",
-    "UPDATE entry SET seq = seq + 1000",
+    "UPDATE entry SET id = -id",
+    "UPDATE entry SET id = id + 1000",
     "UPDATE thread SET id = id + 10; UPDATE thread SET id = 13 - id",
     "UPDATE entry SET tag = x''",
     "UPDATE thread SET last = 0, tag = x''",

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from antiphon.graph import CompiledGraph
 
 STEPS = rounds(5, 40)
-MOVE = "DELETE FROM entry WHERE {which}; INSERT INTO entry SELECT * FROM other.entry WHERE {which}"
+COLUMNS = "id, parent, base, kind, step, at, tag, body"
+MOVE = (
+    "DELETE FROM entry WHERE {which}; "
+    f"INSERT INTO entry ({COLUMNS}) SELECT {COLUMNS} FROM other.entry WHERE {{which}}"
+)
 HEAD = "UPDATE thread SET (last, tag) = (SELECT last, tag FROM other.thread)"
 
 

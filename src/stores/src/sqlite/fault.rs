@@ -56,6 +56,14 @@ pub(super) fn corrupt(problem: &str) -> Fault {
         .hint("choose another file, or restore this one from a backup")
 }
 
+/// A thread has as many entries as it can have.
+pub(super) fn no_more_entries(thread: &str, last: u64) -> Fault {
+    let message = format!("the thread `{thread}` has all the entries that it can have: {last}");
+    Fault::new(FaultCode::StoreFull, message)
+        .hint("continue in a new thread; a branch of this one begins with its state")
+        .with("thread", thread)
+}
+
 /// The tables are from before the first release.
 pub(super) fn too_old(version: i64) -> Fault {
     let message = format!("the store was written before the first release: version {version}");

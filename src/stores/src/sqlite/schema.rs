@@ -10,15 +10,18 @@ use super::{SqliteSettings, SyncLevel, fault};
 /// SQLite's application id of our files: the letters `anti`.
 const APPLICATION: i64 = 0x616e_7469;
 
-/// The version that the first migration creates. Older tables are from before the first release,
-/// and protect their contents too little.
-const FIRST: i64 = 3;
+/// The version that the first migration creates. Older tables are from before the first release.
+const FIRST: i64 = 4;
 
-/// One migration per version. Entries have a rowid, because a table without one gives each entry
-/// larger than a kilobyte separate pages.
+/// The bits of an entry's id that are its number in the thread; the higher ones are the thread's id.
+pub(super) const SEQ_BITS: u32 = 32;
+
+/// One migration per version. Entries have an id, because a table without a rowid gives each entry
+/// larger than a kilobyte separate pages. It says thread and number, so that a commit needs not
+/// write to an index of those two as well.
 const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE thread (
-        id INTEGER PRIMARY KEY,
+        id INTEGER PRIMARY KEY CHECK (id >> 31 = 0),
         name TEXT NOT NULL UNIQUE,
         last INTEGER NOT NULL,
         tag BLOB NOT NULL,
@@ -27,16 +30,16 @@ const MIGRATIONS: [&str; 1] = ["
         until INTEGER
     ) STRICT;
     CREATE TABLE entry (
-        thread INTEGER NOT NULL REFERENCES thread (id) ON DELETE CASCADE,
-        seq INTEGER NOT NULL,
+        id INTEGER PRIMARY KEY,
+        thread INTEGER NOT NULL AS (id >> 32),
+        seq INTEGER NOT NULL AS (id & 4294967295),
         parent INTEGER NOT NULL,
         base INTEGER NOT NULL,
         kind TEXT NOT NULL,
         step INTEGER NOT NULL,
         at INTEGER NOT NULL,
         tag BLOB NOT NULL,
-        body BLOB NOT NULL,
-        PRIMARY KEY (thread, seq)
+        body BLOB NOT NULL
     ) STRICT;
     CREATE TABLE store (
         id INTEGER PRIMARY KEY CHECK (id = 1),

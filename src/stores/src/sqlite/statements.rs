@@ -12,14 +12,33 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault;
 use super::lease_watch::{self, LeaseRow};
+use super::schema::SEQ_BITS;
 use crate::codec::corrupt;
 use crate::lease::TERM;
 use crate::owner::{self, BootId};
 
+/// The condition for the entries of a thread. That on its generated columns would read all entries.
+macro_rules! of_thread {
+    () => {
+        "entry.id BETWEEN thread.id << 32 AND thread.id << 32 | 4294967295"
+    };
+}
+
+/// The condition for those of them from `?2` to `?3`.
+macro_rules! in_range {
+    () => {
+        "entry.id BETWEEN (thread.id << 32) + ?2 AND (thread.id << 32) + ?3"
+    };
+}
+
 /// The columns that `head_of` reads.
 macro_rules! head {
     () => {
-        "last, (SELECT coalesce(max(seq), 0) FROM entry WHERE entry.thread = thread.id), tag"
+        concat!(
+            "last, (SELECT coalesce(max(entry.id) & 4294967295, 0) FROM entry WHERE ",
+            of_thread!(),
+            "), tag"
+        )
     };
 }
 
@@ -30,13 +49,18 @@ macro_rules! listed {
             "SELECT ",
             head!(),
             ", name, at, owner, until,
-            (SELECT coalesce(sum(length(body)), 0) FROM entry WHERE entry.thread = thread.id), id
+            (SELECT coalesce(sum(length(body)), 0) FROM entry WHERE ",
+            of_thread!(),
+            "), id
             FROM thread"
         )
     };
 }
 
 type SqliteResult<T> = Result<T, Fault>;
+
+/// The largest number of an entry in its thread.
+const LAST_SEQ: u64 = (1 << SEQ_BITS) - 1;
 
 /// The present time by both clocks of a machine.
 #[derive(Clone, Copy)]
@@ -95,8 +119,12 @@ pub(super) fn release(file: &Connection, thread: &str, owner: &str) -> SqliteRes
     let last = release.query_row([thread, owner], |row| row.get::<_, i64>(0)).optional();
     if asked(last)? == Some(0) {
         // The thread was not claimed since, and has no entries.
-        let end = "DELETE FROM thread WHERE name = ?1 AND owner IS NULL AND last = 0
-            AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.thread = thread.id)";
+        let end = concat!(
+            "DELETE FROM thread WHERE name = ?1 AND owner IS NULL AND last = 0
+            AND NOT EXISTS (SELECT 1 FROM entry WHERE ",
+            of_thread!(),
+            ")"
+        );
         asked(file.prepare_cached(end).and_then(|mut end| end.execute([thread])))?;
     }
     Ok(())
@@ -113,6 +141,9 @@ pub(super) fn append(file: &Connection, batches: &[&EntryBatch], now: Time) -> S
     let tag = batches.iter().rev().find(|batch| !batch.entries.is_empty());
     let tag = tag.map(|batch| batch.tag.as_bytes());
     let last = last.entries.last().map_or(last.after, |entry| entry.seq);
+    if last > LAST_SEQ {
+        return Err(fault::no_more_entries(thread, LAST_SEQ));
+    }
     let advance = "UPDATE thread SET last = ?1, at = ?2, tag = coalesce(?6, tag)
         WHERE name = ?3 AND owner = ?4 AND last = ?5 RETURNING id";
     let values = params![number(last), number(now.as_micros()), thread, owner, number(*after), tag];
@@ -120,13 +151,12 @@ pub(super) fn append(file: &Connection, batches: &[&EntryBatch], now: Time) -> S
         .prepare_cached(advance)
         .and_then(|mut advance| advance.query_row(values, |row| row.get::<_, i64>(0)).optional());
     let Some(id) = asked(advanced)? else { return Err(conflict(thread)) };
-    let insert = "INSERT INTO entry (thread, seq, parent, base, kind, step, at, tag, body)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    let insert = "INSERT INTO entry (id, parent, base, kind, step, at, tag, body)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     let mut insert = asked(file.prepare_cached(insert))?;
     for entry in batches.iter().flat_map(|batch| &batch.entries) {
         asked(insert.execute(params![
-            id,
-            number(entry.seq),
+            entry_id(id, entry.seq),
             number(entry.parent),
             number(entry.base),
             entry.kind.as_str(),
@@ -142,18 +172,21 @@ pub(super) fn append(file: &Connection, batches: &[&EntryBatch], now: Time) -> S
 /// Checks that an entry has the expected tag. Must run in the transaction that appends behind
 /// it.
 fn expect(file: &Connection, (thread, seq): (&str, u64), tag: &EntryTag) -> SqliteResult<()> {
-    let found = "SELECT 1 FROM entry JOIN thread ON thread.id = entry.thread
-        WHERE name = ?1 AND seq = ?2 AND entry.tag = ?3";
+    let found = "SELECT 1 FROM thread JOIN entry ON entry.id = (thread.id << 32) + ?2
+        WHERE name = ?1 AND entry.tag = ?3";
     let values = params![thread, number(seq), tag.as_bytes()];
     let found = file.prepare_cached(found).and_then(|mut found| found.exists(values));
     if asked(found)? { Ok(()) } else { Err(conflict(thread)) }
 }
 
 pub(super) fn read(file: &Connection, thread: &str, span: EntryRange) -> SqliteResult<Vec<Entry>> {
-    let read = "SELECT seq, parent, base, kind, step, entry.at, entry.tag, body FROM entry
-        JOIN thread ON thread.id = entry.thread
-        WHERE name = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq";
-    let values = params![thread, number(span.from), number(span.to)];
+    let read = concat!(
+        "SELECT seq, parent, base, kind, step, entry.at, entry.tag, body FROM thread JOIN entry ON ",
+        in_range!(),
+        " WHERE name = ?1 ORDER BY entry.id"
+    );
+    let (from, to) = range(span);
+    let values = params![thread, from, to];
     let found = file.prepare_cached(read);
     asked_of(thread, found.and_then(|mut read| read.query_map(values, entry_of)?.collect()))
 }
@@ -164,11 +197,14 @@ pub(super) fn marks(
     span: EntryRange,
     kind: Option<EntryKind>,
 ) -> SqliteResult<Vec<(EntryMark, EntryTag)>> {
-    let list = "SELECT seq, parent, base, kind, step, entry.at, entry.tag, length(body) FROM entry
-        JOIN thread ON thread.id = entry.thread
-        WHERE name = ?1 AND seq BETWEEN ?2 AND ?3 AND (?4 IS NULL OR kind = ?4) ORDER BY seq";
-    let kind = kind.map(EntryKind::as_str);
-    let values = params![thread, number(span.from), number(span.to), kind];
+    let list = concat!(
+        "SELECT seq, parent, base, kind, step, entry.at, entry.tag, length(body)
+        FROM thread JOIN entry ON ",
+        in_range!(),
+        " WHERE name = ?1 AND (?4 IS NULL OR kind = ?4) ORDER BY entry.id"
+    );
+    let (from, to) = range(span);
+    let values = params![thread, from, to, kind.map(EntryKind::as_str)];
     let found = file.prepare_cached(list);
     asked_of(thread, found.and_then(|mut list| list.query_map(values, mark_of)?.collect()))
 }
@@ -222,8 +258,9 @@ pub(super) fn remove(
         held.query_row([thread, owner], |row| row.get::<_, i64>(0)).optional()
     });
     let Some(id) = asked(found)? else { return Err(conflict(thread)) };
-    let remove = "DELETE FROM entry WHERE thread = ?1 AND seq BETWEEN ?2 AND ?3";
-    let values = params![id, number(span.from), number(span.to)];
+    let remove = "DELETE FROM entry WHERE id BETWEEN (?1 << 32) + ?2 AND (?1 << 32) + ?3";
+    let (from, to) = range(span);
+    let values = params![id, from, to];
     let removed = file.prepare_cached(remove).and_then(|mut remove| remove.execute(values));
     Ok(u64::try_from(asked(removed)?).unwrap_or(u64::MAX))
 }
@@ -236,9 +273,17 @@ pub(super) fn delete(
     if let Some(busy) = busy_fault(file, thread, "", (present, TERM))? {
         return Ok(Err(busy));
     }
-    let delete = "DELETE FROM thread WHERE name = ?1";
-    let removed = file.prepare_cached(delete).and_then(|mut delete| delete.execute([thread]));
-    Ok(Ok(asked(removed)? > 0))
+    let found = file
+        .prepare_cached("SELECT id FROM thread WHERE name = ?1")
+        .and_then(|mut found| found.query_row([thread], |row| row.get::<_, i64>(0)).optional());
+    let Some(id) = asked(found)? else { return Ok(Ok(false)) };
+    for delete in [
+        "DELETE FROM entry WHERE id BETWEEN ?1 << 32 AND ?1 << 32 | 4294967295",
+        "DELETE FROM thread WHERE id = ?1",
+    ] {
+        asked(file.prepare_cached(delete).and_then(|mut delete| delete.execute([id])))?;
+    }
+    Ok(Ok(true))
 }
 
 /// Replaces tags and bodies.
@@ -251,10 +296,10 @@ pub(super) fn replace(file: &Connection, batch: &EntryBatch) -> SqliteResult<()>
         .prepare_cached(held)
         .and_then(|mut held| held.query_row(values, |row| row.get::<_, i64>(0)).optional());
     let Some(id) = asked(found)? else { return Err(conflict(thread)) };
-    let replace = "UPDATE entry SET tag = ?1, body = ?2 WHERE thread = ?3 AND seq = ?4";
+    let replace = "UPDATE entry SET tag = ?1, body = ?2 WHERE id = ?3";
     let mut replace = asked(file.prepare_cached(replace))?;
     for entry in entries {
-        let values = params![entry.tag.as_bytes(), entry.body, id, number(entry.seq)];
+        let values = params![entry.tag.as_bytes(), entry.body, entry_id(id, entry.seq)];
         asked(replace.execute(values))?;
     }
     Ok(())
@@ -349,6 +394,16 @@ fn listed(
         end => end?,
     };
     Ok(StoredThreadInfo { held: end.map(|end| (owner, end)), ..thread })
+}
+
+/// An entry's id: its thread's, and its number there.
+fn entry_id(thread: i64, seq: u64) -> i64 {
+    thread << SEQ_BITS | number(seq)
+}
+
+/// Both ends of a range, of which the last is not larger than any number can be.
+fn range(span: EntryRange) -> (i64, i64) {
+    (number(span.from), number(span.to.min(LAST_SEQ)))
 }
 
 /// SQLite has only signed integers; none of ours is so large.

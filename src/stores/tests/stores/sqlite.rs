@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::fixtures::batch;
 use crate::waiting::until;
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{EntryRange, Store};
+use antiphon_runtime::store::{EntryBatch, EntryRange, Store};
 use antiphon_runtime::{Clock, ManualClock, SystemClock};
 use antiphon_stores::{SqliteSettings, SqliteStore, SyncLevel};
 use tempfile::TempDir;
@@ -248,6 +248,44 @@ fn a_file_of_a_later_version_is_refused() {
     drop(file);
     let Err(fault) = open(&path) else { panic!("it was opened") };
     assert_eq!(fault.code, "store_version");
+}
+
+#[test]
+fn a_file_from_before_the_first_release_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    drop(open(&path).unwrap());
+    let file = rusqlite::Connection::open(&path).unwrap();
+    file.pragma_update(None, "user_version", 3).unwrap();
+    drop(file);
+    let Err(fault) = open(&path) else { panic!("it was opened") };
+    assert_eq!(fault.code, "store_version");
+}
+
+#[tokio::test]
+async fn a_thread_with_all_the_entries_that_it_can_have_is_named_and_others_go_on() {
+    const LAST: u64 = u32::MAX as u64;
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    let store = open(&path).unwrap();
+    for thread in ["t", "u"] {
+        store.claim(thread, "me", TERM).await.unwrap();
+    }
+    let file = rusqlite::Connection::open(&path).unwrap();
+    let advance = "UPDATE thread SET last = ?1 WHERE name = 't'";
+    file.execute(advance, [i64::try_from(LAST - 1).unwrap()]).unwrap();
+    drop(file);
+    store.append(batch(LAST - 1)).await.unwrap();
+    let fault = store.append(batch(LAST)).await.unwrap_err();
+    assert_eq!(fault.code, "store_full");
+    assert!(fault.message.contains("thread `t`"), "{}", fault.message);
+    let head = store.head("t").await.unwrap().unwrap();
+    assert_eq!((head.last, head.stored), (LAST, LAST));
+    assert_eq!(store.read("t", ALL).await.unwrap()[0].seq, LAST);
+    assert!(store.read("t", EntryRange { from: LAST + 1, to: u64::MAX }).await.unwrap().is_empty());
+    let other = EntryBatch { thread: "u".into(), ..batch(0) };
+    store.append(other).await.unwrap();
+    assert_eq!(store.read("u", ALL).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
