@@ -1952,21 +1952,6 @@ class Values:
                 `checkpoint_misfit`, if a type is unknown or has changed.
         """
 
-def _begin(callable: Any, one: Any, two: Any | None = None, three: Any | None = None) -> Any:
-    """
-    Calls a coroutine function and takes the first step.
-    """
-
-def _drive_meanwhile(run: Run) -> bool:
-    """
-    Drives until the caller takes the run back, which it says, or nothing is left to do.
-    """
-
-def _resume(inner: Any, value: Any) -> Any:
-    """
-    Takes one step: what the coroutine returned, or a [`Suspended`].
-    """
-
 def check_enclosing_node() -> None:
     """
     Raises if the caller runs for a node that has ended: nobody would see its question.

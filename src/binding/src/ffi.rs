@@ -10,6 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
+mod context;
+
 /// Whether nobody but `object` holds the object, so that it may be changed in place.
 pub(crate) fn is_sole(object: &Bound<'_, PyAny>) -> bool {
     references(object) == 1
@@ -135,6 +137,34 @@ pub(crate) enum Step<'py> {
     Yield(Bound<'py, PyAny>),
     /// It is done.
     Return(Bound<'py, PyAny>),
+}
+
+/// Does `work` in a context, as `Context.run` does, which takes three times as long: it wants a
+/// callable of Python, and its arguments.
+///
+/// # Errors
+/// Those of `work`, and `RuntimeError` if the context is entered already.
+pub(crate) fn within<T>(
+    context: &Bound<'_, PyAny>,
+    work: impl FnOnce() -> PyResult<T>,
+) -> PyResult<T> {
+    struct Entered<'a, 'py>(&'a Bound<'py, PyAny>);
+
+    impl Drop for Entered<'_, '_> {
+        fn drop(&mut self) {
+            // SAFETY: the pointer is valid while borrowed.
+            if unsafe { context::leave(self.0.as_ptr()) } != 0 {
+                PyErr::fetch(self.0.py()).write_unraisable(self.0.py(), Some(self.0));
+            }
+        }
+    }
+
+    // SAFETY: as above; what is no context is refused with an exception.
+    if unsafe { context::enter(context.as_ptr()) } != 0 {
+        return Err(PyErr::fetch(context.py()));
+    }
+    let _entered = Entered(context);
+    work()
 }
 
 /// Goes one step further in a coroutine, generator or iterator.

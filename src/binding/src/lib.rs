@@ -27,8 +27,6 @@ mod _antiphon {
             event::Event,
             pool::set_thread_limit,
             run::Run,
-            standby_driver::drive_meanwhile,
-            step::{begin_inside, resume_inside},
             stream_options::{StreamOptions, select},
         },
         fault::Retry,

@@ -40,6 +40,11 @@ impl SystemClock {
             SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self { started: Instant::now(), epoch: Time::default() + since_epoch }
     }
+
+    /// The instant at which it was made.
+    pub const fn began(&self) -> Time {
+        self.epoch
+    }
 }
 
 impl Default for SystemClock {

@@ -5,8 +5,9 @@
 mod delegated_node;
 
 use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use antiphon_core::Time;
 use antiphon_core::task::TaskId;
 use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration, PyStopIteration};
 use pyo3::intern;
@@ -62,7 +63,8 @@ struct State {
     expired: Option<Box<PyErr>>,
     /// Since other tasks of the loop last had their turn.
     supersteps: u32,
-    since: Instant,
+    /// The first turn since then.
+    since: Option<Time>,
 }
 
 impl State {
@@ -75,7 +77,7 @@ impl State {
             deadline: None,
             expired: None,
             supersteps: 0,
-            since: Instant::now(),
+            since: None,
         }
     }
 }
@@ -167,8 +169,9 @@ impl Stepper<'_> {
         loop {
             let goal = if self.state.cancelled.is_some() { Goal::End } else { self.drive.goal };
             let (driver, taken) = ((Driver::EventLoop, goal), done.take());
-            let turned = this.with(|state| state.turn(run, driver, taken));
-            let progress = match turned.map_err(|error| self.drive.guard.check_loop(py, error))? {
+            let turned = this.with(|state| Ok((state.turn(run, driver, taken)?, state.now)));
+            let (next, now) = turned.map_err(|error| self.drive.guard.check_loop(py, error))?;
+            let progress = match next {
                 Next::Call(call) => self.call_alone(py, call)?,
                 Next::Start(calls) | Next::StartAndHelp(calls) => self.start(py, calls)?,
                 Next::Cancel(stopped) => {
@@ -184,7 +187,7 @@ impl Stepper<'_> {
                 CallProgress::Done(id, answer) => done = Some((id, answer)),
                 CallProgress::Nothing => {}
             }
-            if self.is_unfair() {
+            if self.is_unfair(now) {
                 if let Some((id, answer)) = done {
                     this.with(|state| state.answer(py, id, answer))?;
                 }
@@ -194,17 +197,16 @@ impl Stepper<'_> {
     }
 
     /// Whether it is time to let other tasks of the loop have their turn.
-    fn is_unfair(&mut self) -> bool {
+    fn is_unfair(&mut self, now: Time) -> bool {
+        let since = *self.state.since.get_or_insert(now);
         self.state.supersteps += 1;
-        let supersteps = self.state.supersteps;
-        supersteps >= SUPERSTEPS
-            || (supersteps.is_multiple_of(8) && self.state.since.elapsed() >= TIME)
+        self.state.supersteps >= SUPERSTEPS || now.since(since) >= TIME
     }
 
     /// Other tasks have their turn now.
     fn waiting(&mut self, waits: Py<PyAny>) -> DriveStep {
         self.state.supersteps = 0;
-        self.state.since = Instant::now();
+        self.state.since = None;
         DriveStep::Waits(waits)
     }
 

@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 use crate::driver::blocking::start;
 use crate::driver::fork_guard::ForkGuard;
@@ -35,7 +34,9 @@ pub(crate) fn stand_in(run: &Bound<'_, PyAny>) {
         return;
     }
     let guard = ForkGuard::new();
-    let driven = drive_in_variables(run);
+    // Routers and merge rules see the caller's context variables, as if the caller's thread called
+    // them.
+    let driven = run.get().variables.enter(run.py(), || drive_meanwhile(run));
     guard.check(py, driven.as_ref().err());
     match driven {
         Ok(true) => {}
@@ -44,18 +45,8 @@ pub(crate) fn stand_in(run: &Bound<'_, PyAny>) {
     }
 }
 
-/// Routers and merge rules see the caller's context variables, as if the caller's
-/// thread called them.
-fn drive_in_variables(run: &Bound<'_, Run>) -> PyResult<bool> {
-    static DRIVE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let drive = DRIVE.import(run.py(), "antiphon._antiphon", "_drive_meanwhile")?;
-    run.get().variables.enter(drive, run.as_any())?.extract()
-}
-
 /// Drives until the caller takes the run back, which it says, or nothing is left to do.
-#[pyfunction]
-#[pyo3(name = "_drive_meanwhile")]
-pub(crate) fn drive_meanwhile(run: &Bound<'_, Run>) -> PyResult<bool> {
+fn drive_meanwhile(run: &Bound<'_, Run>) -> PyResult<bool> {
     let (py, this) = (run.py(), run.get());
     let lock = &this.mailbox.standby.lock;
     loop {

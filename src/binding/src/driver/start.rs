@@ -10,7 +10,7 @@ use antiphon_core::checkpoint::key_salt;
 use antiphon_core::command::Update;
 use antiphon_core::run::{Breakpoints, Options, Run as Machine};
 use antiphon_reply::JsonSchemas;
-use antiphon_runtime::{Clock, SystemClock};
+use antiphon_runtime::SystemClock;
 use pyo3::prelude::*;
 
 use crate::driver::begin_subrun::SubrunStart;
@@ -65,7 +65,7 @@ impl StartOptions {
     ) -> PyResult<Bound<'py, Run>> {
         let py = engine.py();
         let clock = Arc::new(SystemClock::new());
-        let now = clock.now();
+        let now = clock.began();
         let seed = seeds::draw(self.seed);
         let named = self.id.is_some();
         let id = RunId::new(self.id, seed, now);

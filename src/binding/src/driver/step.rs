@@ -3,7 +3,6 @@
 use pyo3::exceptions::PyStopIteration;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
 use crate::ffi::{self, Step};
@@ -17,23 +16,13 @@ pub(crate) enum StepOutcome<'py> {
     Done(Bound<'py, PyAny>),
 }
 
-/// A coroutine that waits, and what it gave, on their way out of the context
-/// variables of the node.
-#[pyclass(module = "antiphon._antiphon", frozen)]
-#[derive(Debug)]
-struct SuspendedCoroutine {
-    inner: Py<PyAny>,
-    value: Py<PyAny>,
-}
-
 /// Calls a node and goes as far as it gets, in its own context variables.
 pub(crate) fn begin<'py>(py: Python<'py>, call: &mut Call) -> PyResult<StepOutcome<'py>> {
-    static BEGIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let begin = BEGIN.import(py, "antiphon._antiphon", "_begin")?;
     call.prepare(py)?;
-    let [one, two, three] = call.arguments(py);
-    let outcome = call.enter(py, [Some(begin), Some(call.callable(py)), one, two, three])?;
-    Ok(read(outcome))
+    call.enter(py, || {
+        let inner = steppable(&call.invoke(py)?)?;
+        advance(inner, py.None().bind(py))
+    })
 }
 
 /// Resumes a node's coroutine, in its own context variables.
@@ -42,49 +31,14 @@ pub(crate) fn resume<'py>(
     inner: &Bound<'py, PyAny>,
     value: &Bound<'py, PyAny>,
 ) -> PyResult<StepOutcome<'py>> {
-    static RESUME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let py = inner.py();
-    let resume = RESUME.import(py, "antiphon._antiphon", "_resume")?;
-    let outcome = call.enter(py, [Some(resume), Some(inner), Some(value), None, None])?;
-    Ok(read(outcome))
+    call.enter(inner.py(), || advance(inner.clone(), value))
 }
 
-fn read(outcome: Bound<'_, PyAny>) -> StepOutcome<'_> {
-    let Ok(suspended) = outcome.cast_exact::<SuspendedCoroutine>() else {
-        return StepOutcome::Done(outcome);
-    };
-    let SuspendedCoroutine { inner, value } = suspended.get();
-    StepOutcome::Waits(inner.bind(outcome.py()).clone(), value.bind(outcome.py()).clone())
-}
-
-/// Calls a coroutine function and takes the first step.
-#[pyfunction]
-#[pyo3(name = "_begin", signature = (callable, one, two=None, three=None))]
-pub(crate) fn begin_inside<'py>(
-    callable: &Bound<'py, PyAny>,
-    one: &Bound<'py, PyAny>,
-    two: Option<&Bound<'py, PyAny>>,
-    three: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let inner = steppable(&ffi::call(callable, [Some(one), two, three])?)?;
-    resume_inside(&inner, callable.py().None().bind(callable.py()))
-}
-
-/// Takes one step: what the coroutine returned, or a [`SuspendedCoroutine`].
-#[pyfunction]
-#[pyo3(name = "_resume")]
-pub(crate) fn resume_inside<'py>(
-    inner: &Bound<'py, PyAny>,
-    value: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    match ffi::send(inner, value)? {
-        Step::Return(value) => Ok(value),
-        Step::Yield(value) => {
-            let suspended =
-                SuspendedCoroutine { inner: inner.clone().unbind(), value: value.unbind() };
-            Ok(Bound::new(inner.py(), suspended)?.into_any())
-        }
-    }
+fn advance<'py>(inner: Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResult<StepOutcome<'py>> {
+    Ok(match ffi::send(&inner, value)? {
+        Step::Return(value) => StepOutcome::Done(value),
+        Step::Yield(value) => StepOutcome::Waits(inner, value),
+    })
 }
 
 /// Throws an exception into a node, which may catch it and continue.
@@ -95,7 +49,7 @@ pub(crate) fn throw<'py>(
 ) -> PyResult<StepOutcome<'py>> {
     let py = inner.py();
     let throw = inner.getattr(intern!(py, "throw"))?;
-    match call.enter(py, [Some(&throw), Some(error.value(py)), None, None, None]) {
+    match call.enter(py, || throw.call1((error.value(py),))) {
         Ok(value) => Ok(StepOutcome::Waits(inner.clone(), value)),
         Err(error) => match returned(py, &error) {
             Some(value) => Ok(StepOutcome::Done(value.into_bound(py))),

@@ -16,7 +16,7 @@ use crate::ffi;
 use crate::graph::agent::{self, AgentCallKind, AgentEntry, ModelEntry};
 use crate::graph::call_kind::CallKind;
 use crate::graph::engine::Engine;
-use crate::graph::node_variables::{self, NodeVariables};
+use crate::graph::node_variables::NodeVariables;
 use crate::graph::task_context::{Context, TaskContext, variables_of};
 use crate::value::object::Object;
 
@@ -84,8 +84,7 @@ impl Call {
     /// Calls the node here and now.
     pub(crate) fn make<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.prepare(py)?;
-        let [one, two, three] = self.arguments(py);
-        self.enter(py, [Some(self.callable.bind(py)), one, two, three, None])
+        self.enter(py, || self.invoke(py))
     }
 
     /// Calls an async node: its coroutine, not yet begun.
@@ -94,13 +93,25 @@ impl Call {
         steppable(&made)
     }
 
-    /// Calls a callable, which comes first, as the node: in its context variables.
-    pub(crate) fn enter<'py>(
+    /// Does `work` as the node: in its context variables.
+    pub(crate) fn enter<T>(
         &self,
-        py: Python<'py>,
-        [callable, one, two, three, four]: [Option<&Bound<'py, PyAny>>; 5],
-    ) -> PyResult<Bound<'py, PyAny>> {
-        ffi::call(node_variables::run(py)?, [self.variables(py), callable, one, two, three, four])
+        py: Python<'_>,
+        work: impl FnOnce() -> PyResult<T>,
+    ) -> PyResult<T> {
+        match self.variables(py) {
+            Some(variables) => ffi::within(variables, work),
+            None => ffi::within(variables_of(py, &self.cx)?.context(py), work),
+        }
+    }
+
+    /// Calls the callable with its arguments, in whatever context variables it is.
+    pub(crate) fn invoke<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let given = self.arguments.each_ref();
+        ffi::call(
+            self.callable.bind(py),
+            given.map(|argument| argument.as_ref().map(|given| given.bind(py))),
+        )
     }
 
     /// What the node's code has come to: a question that it has caught stays one.
@@ -139,17 +150,6 @@ impl Call {
     pub(crate) fn variables<'py>(&self, py: Python<'py>) -> Option<&Bound<'py, PyAny>> {
         self.variables.as_ref().map(|variables| variables.context(py))
     }
-
-    pub(crate) fn callable<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
-        self.callable.bind(py)
-    }
-
-    pub(crate) fn arguments<'a, 'py>(
-        &'a self,
-        py: Python<'py>,
-    ) -> [Option<&'a Bound<'py, PyAny>>; 3] {
-        self.arguments.each_ref().map(|argument| argument.as_ref().map(|given| given.bind(py)))
-    }
 }
 
 /// Tells a task where it stands, for code that wants to know.
@@ -173,8 +173,7 @@ fn enter_node(
     let py = context.py();
     let place = state.machine.location_of(context.get().task()?.id);
     let about = place.as_ref().map(|place| stream_items::about(py, place)).transpose()?;
-    node_variables::run(py)?.call1((variables, on_enter, context, about, input))?;
-    Ok(())
+    ffi::within(variables, || on_enter.bind(py).call1((context, about, input))).map(drop)
 }
 
 /// A call of an agent, on its way to Python.

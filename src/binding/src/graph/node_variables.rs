@@ -35,14 +35,13 @@ impl CallerVariables {
         Ok(Self { context: context.unbind(), spare: Mutex::default() })
     }
 
-    /// Calls a function with an argument, in a copy of them.
-    pub(crate) fn enter<'py>(
+    /// Does `work` in a copy of them.
+    pub(crate) fn enter<T>(
         &self,
-        function: &Bound<'py, PyAny>,
-        argument: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let copy = self.copy(function.py())?;
-        ffi::call(run(function.py())?, [Some(&copy), Some(function), Some(argument)])
+        py: Python<'_>,
+        work: impl FnOnce() -> PyResult<T>,
+    ) -> PyResult<T> {
+        ffi::within(&self.copy(py)?, work)
     }
 
     pub(crate) fn copy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -125,12 +124,6 @@ fn table_with<'py>(
 fn sole_referent<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let mut referents = ffi::referents(object);
     if referents.len() == 1 { referents.pop() } else { None }
-}
-
-/// `Context.run`.
-pub(crate) fn run(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
-    static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    method(py, &RUN, ("Context", "run"))
 }
 
 /// A method of `contextvars`, looked up once: calling it unbound spares a method

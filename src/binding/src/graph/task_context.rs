@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 use crate::driver::run::Run;
 use crate::fault::to_exception;
 use crate::ffi;
-use crate::graph::node_variables::{self, NodeVariables, method};
+use crate::graph::node_variables::{NodeVariables, method};
 use crate::graph::question::{Question, UnansweredQuestion};
 use crate::system::role_attempt::RoleAttempt;
 use crate::value::object::Object;
@@ -91,9 +91,10 @@ impl CurrentCall {
     ) -> PyResult<Bound<'py, Self>> {
         static SET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = variables.py();
-        let (run, set) = (node_variables::run(py)?, method(py, &SET, ("ContextVar", "set"))?);
+        let set = method(py, &SET, ("ContextVar", "set"))?;
         let call = Bound::new(py, Self { call: Mutex::new(Self::of(cx)) })?;
-        ffi::call(run, [Some(variables), Some(set), Some(variable(py)?), Some(call.as_any())])?;
+        let variable = variable(py)?;
+        ffi::within(variables, || ffi::call(set, [Some(variable), Some(call.as_any())]))?;
         Ok(call)
     }
 
