@@ -13,7 +13,8 @@ LARGEST_ID = 2**63 - 1
 
 def is_count(value: Any, largest: int = LARGEST_COUNT) -> TypeGuard[int]:
     """Whether it is an integer from 1 to `largest`; ``True`` is not."""
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= largest
+    is_whole = type(value) is int or (isinstance(value, int) and not isinstance(value, bool))
+    return is_whole and 1 <= value <= largest
 
 
 def is_number(value: Any) -> TypeGuard[float]:

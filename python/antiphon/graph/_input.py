@@ -30,7 +30,7 @@ def merge(*configs: Mapping[str, Any] | None) -> RunnableConfig:
     Raises:
         GraphBuildError: a config or a part of it is not what it must be (``call_invalid``).
     """
-    merged: RunnableConfig = {
+    merged: Any = {
         "tags": [],
         "metadata": {},
         "configurable": {},
@@ -38,19 +38,24 @@ def merge(*configs: Mapping[str, Any] | None) -> RunnableConfig:
         "recursion_limit": RECURSION_LIMIT,
     }
     for config in configs:
-        if config is not None:
-            _merge_into(merged, _checked(config, "config"))
-    return merged
+        if config is None:
+            continue
+        for key, value in _checked(config, "config").items():
+            if key in _PARTS:
+                _merge_part(merged, key, value)
+            elif value is not None:
+                merged[key] = value
+    return cast("RunnableConfig", merged)
 
 
-def _merge_into(merged: Any, config: Mapping[str, Any]) -> None:
-    for key, value in config.items():
-        if key == "tags":
-            merged[key] += [tag for tag in value or () if tag not in merged[key]]
-        elif key in {"metadata", "configurable"}:
-            merged[key].update(_checked(value, key))
-        elif value is not None:
-            merged[key] = value
+_PARTS = frozenset({"tags", "metadata", "configurable"})
+
+
+def _merge_part(merged: Any, key: str, value: Any) -> None:
+    if key == "tags":
+        merged[key] += [tag for tag in value or () if tag not in merged[key]]
+    else:
+        merged[key].update(_checked(value, key))
 
 
 def _checked(given: Any, name: str) -> Mapping[str, Any]:
@@ -70,9 +75,9 @@ def entry(given: Any, schema: Schema, *, kept: bool = False) -> dict[str, Any] |
         TypeError: a command leads to something that is neither a name nor a `Send`.
         RuntimeError: a command resumes.
     """
-    keys = schema.channels.keys()
+    keys = schema.channels
     if isinstance(given, dict) and ROOT not in keys:
-        return given if given.keys() <= keys else {key: given[key] for key in given if key in keys}
+        return _known(given, keys)
     if given is None:
         if kept:
             return None
@@ -82,12 +87,19 @@ def entry(given: Any, schema: Schema, *, kept: bool = False) -> dict[str, Any] |
     if ROOT in keys:
         return {ROOT: given}
     if is_annotated(given):
-        return {key: value for key, value in wrote(given).items() if key in keys}
+        return _known(wrote(given), keys)
     if isinstance(given, Mapping):
-        return {key: given[key] for key in given if key in keys}
+        return _known(dict(given), keys)
     raise InvalidUpdateError(
         f"a graph takes a dict or an instance of its schema, found: {type(given).__name__}"
     )
+
+
+def _known(given: dict[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
+    for key in given:
+        if key not in keys:
+            return {name: value for name, value in given.items() if name in keys}
+    return given
 
 
 def context_of(given: Any, schema: type | None) -> Any:
