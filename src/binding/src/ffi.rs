@@ -139,8 +139,7 @@ pub(crate) enum Step<'py> {
     Return(Bound<'py, PyAny>),
 }
 
-/// Does `work` in a context, as `Context.run` does, which takes three times as long: it wants a
-/// callable of Python, and its arguments.
+/// Does `work` in a context, as `Context.run` does, but without a callable of Python, which that wants.
 ///
 /// # Errors
 /// Those of `work`, and `RuntimeError` if the context is entered already.
