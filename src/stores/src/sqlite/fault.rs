@@ -30,12 +30,9 @@ pub(super) fn about(fault: Fault, file: &str) -> Fault {
     if !fault.code.is_of_store() || fault.details.contains_key("store") {
         return fault;
     }
-    let message = fault.message.replacen("the store", &format!("the store {file}"), 1);
-    let named = Fault::new(fault.code.clone(), message).with("store", file);
-    match &fault.hint {
-        Some(hint) => named.hint(hint),
-        None => named,
-    }
+    let mut named = fault.with("store", file);
+    named.message = named.message.replacen("the store", &format!("the store {file}"), 1);
+    named
 }
 
 /// The path now leads to another file, or to none.
@@ -56,12 +53,19 @@ pub(super) fn corrupt(problem: &str) -> Fault {
         .hint("choose another file, or restore this one from a backup")
 }
 
-/// A thread has as many entries as it can have.
+/// The numbers of a thread's entries are used up.
 pub(super) fn no_more_entries(thread: &str, last: u64) -> Fault {
-    let message = format!("the thread `{thread}` has all the entries that it can have: {last}");
+    let message = format!("the store takes no entry of the thread `{thread}` after number {last}");
     Fault::new(FaultCode::StoreFull, message)
-        .hint("continue in a new thread; a branch of this one begins with its state")
+        .hint("continue in another thread; a fork of this one begins with its state")
         .with("thread", thread)
+}
+
+/// The ids of threads are used up.
+pub(super) fn no_more_threads(last: i64) -> Fault {
+    let message = format!("the store takes no thread after the one with the id {last}");
+    Fault::new(FaultCode::StoreFull, message)
+        .hint("open another file for new threads; those that are in this one go on")
 }
 
 /// The tables are from before the first release.

@@ -16,8 +16,11 @@ const FIRST: i64 = 4;
 /// The bits of an entry's id that are its number in the thread; the higher ones are the thread's id.
 pub(super) const SEQ_BITS: u32 = 32;
 
+/// The largest id of a thread, so that no entry's id is negative.
+pub(super) const LAST_THREAD: i64 = (1 << 31) - 1;
+
 /// One migration per version. Entries have an id, because a table without a rowid gives each entry
-/// larger than a kilobyte separate pages. It says thread and number, so that a commit needs not
+/// larger than a kilobyte separate pages. It says thread and number, so that a commit need not
 /// write to an index of those two as well.
 const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE thread (

@@ -8,16 +8,16 @@ use antiphon_runtime::store::{
     busy, conflict,
 };
 use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 
 use super::fault;
 use super::lease_watch::{self, LeaseRow};
-use super::schema::SEQ_BITS;
+use super::schema::{LAST_THREAD, SEQ_BITS};
 use crate::codec::corrupt;
 use crate::lease::TERM;
 use crate::owner::{self, BootId};
 
-/// The condition for the entries of a thread. That on its generated columns would read all entries.
+/// The condition for the entries of a thread. One on the generated columns would read all entries.
 macro_rules! of_thread {
     () => {
         "entry.id BETWEEN thread.id << 32 AND thread.id << 32 | 4294967295"
@@ -102,14 +102,29 @@ pub(super) fn claim(
     if let Some(busy) = busy_fault(file, thread, owner, (present, term))? {
         return Ok(Err(busy));
     }
+    let known =
+        concat!("UPDATE thread SET owner = ?2, until = ?3 WHERE name = ?1 RETURNING ", head!());
+    let values = params![thread, owner, number(until.as_micros())];
+    let known = file.prepare_cached(known);
+    let known = known.and_then(|mut known| known.query_row(values, head_of).optional());
+    if let Some(head) = asked_of(thread, known)? {
+        return Ok(Ok(head));
+    }
     let claim = concat!(
         "INSERT INTO thread (name, last, tag, at, owner, until) VALUES (?1, 0, x'', ?2, ?3, ?4)
-        ON CONFLICT (name) DO UPDATE SET owner = ?3, until = ?4 RETURNING ",
+        RETURNING ",
         head!()
     );
     let values = params![thread, number(now.as_micros()), owner, number(until.as_micros())];
     let claimed = file.prepare_cached(claim);
-    asked_of(thread, claimed.and_then(|mut claim| claim.query_row(values, head_of))).map(Ok)
+    let claimed = claimed.and_then(|mut claim| claim.query_row(values, head_of));
+    // Its name is new, so its id is what the table refuses.
+    let is_refused =
+        |error: &rusqlite::Error| error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
+    if claimed.as_ref().is_err_and(is_refused) {
+        return Err(fault::no_more_threads(LAST_THREAD));
+    }
+    asked_of(thread, claimed).map(Ok)
 }
 
 pub(super) fn release(file: &Connection, thread: &str, owner: &str) -> SqliteResult<()> {

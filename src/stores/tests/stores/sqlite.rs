@@ -239,31 +239,22 @@ fn a_folder_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn a_file_of_a_later_version_is_refused() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("runs.db");
-    drop(open(&path).unwrap());
-    let file = rusqlite::Connection::open(&path).unwrap();
-    file.pragma_update(None, "user_version", 99).unwrap();
-    drop(file);
-    let Err(fault) = open(&path) else { panic!("it was opened") };
-    assert_eq!(fault.code, "store_version");
-}
-
-#[test]
-fn a_file_from_before_the_first_release_is_refused() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("runs.db");
-    drop(open(&path).unwrap());
-    let file = rusqlite::Connection::open(&path).unwrap();
-    file.pragma_update(None, "user_version", 3).unwrap();
-    drop(file);
-    let Err(fault) = open(&path) else { panic!("it was opened") };
-    assert_eq!(fault.code, "store_version");
+fn a_file_of_a_later_version_or_from_before_the_first_release_is_refused() {
+    for (version, told) in [(99, "later version"), (3, "before the first release")] {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("runs.db");
+        drop(open(&path).unwrap());
+        let file = rusqlite::Connection::open(&path).unwrap();
+        file.pragma_update(None, "user_version", version).unwrap();
+        drop(file);
+        let Err(fault) = open(&path) else { panic!("it was opened: {version}") };
+        assert_eq!(fault.code, "store_version");
+        assert!(fault.message.contains(told), "{}", fault.message);
+    }
 }
 
 #[tokio::test]
-async fn a_thread_with_all_the_entries_that_it_can_have_is_named_and_others_go_on() {
+async fn a_thread_whose_numbers_are_used_up_is_named_and_others_go_on() {
     const LAST: u64 = u32::MAX as u64;
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("runs.db");
@@ -279,6 +270,8 @@ async fn a_thread_with_all_the_entries_that_it_can_have_is_named_and_others_go_o
     let fault = store.append(batch(LAST)).await.unwrap_err();
     assert_eq!(fault.code, "store_full");
     assert!(fault.message.contains("thread `t`"), "{}", fault.message);
+    assert!(fault.message.contains("runs.db"), "{}", fault.message);
+    assert_eq!(fault.details["thread"], "t");
     let head = store.head("t").await.unwrap().unwrap();
     assert_eq!((head.last, head.stored), (LAST, LAST));
     assert_eq!(store.read("t", ALL).await.unwrap()[0].seq, LAST);
@@ -286,6 +279,28 @@ async fn a_thread_with_all_the_entries_that_it_can_have_is_named_and_others_go_o
     let other = EntryBatch { thread: "u".into(), ..batch(0) };
     store.append(other).await.unwrap();
     assert_eq!(store.read("u", ALL).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_file_whose_ids_of_threads_are_used_up_says_so_and_keeps_its_threads_going() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    let store = open(&path).unwrap();
+    for thread in ["t", "u"] {
+        store.claim(thread, "me", TERM).await.unwrap();
+    }
+    let file = rusqlite::Connection::open(&path).unwrap();
+    file.execute("UPDATE thread SET id = 2147483647 WHERE name = 'u'", []).unwrap();
+    drop(file);
+    let fault = store.claim("v", "me", TERM).await.unwrap_err();
+    assert_eq!(fault.code, "store_full");
+    assert!(fault.message.contains("2147483647"), "{}", fault.message);
+    for thread in ["t", "u"] {
+        assert_eq!(store.claim(thread, "me", TERM).await.unwrap().last, 0);
+        let step = EntryBatch { thread: thread.into(), ..batch(0) };
+        store.append(step).await.unwrap();
+        assert_eq!(store.read(thread, ALL).await.unwrap().len(), 1);
+    }
 }
 
 #[tokio::test]
