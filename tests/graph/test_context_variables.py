@@ -2,7 +2,9 @@
 
 import asyncio
 import contextvars
+import ctypes
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -108,6 +110,42 @@ def test_async_nodes_of_a_sync_run(impl: Impl) -> None:
     seen = Seen()
     graph(impl, seen.akeep, count=3).invoke({"a": 1})
     assert seen.values == ["caller"] * 4
+    assert REQUEST.get() == "caller"
+
+
+@pytest.mark.only("antiphon")
+def test_a_node_that_leaves_another_context_entered_fails(impl: Impl) -> None:
+    other = contextvars.copy_context()
+
+    def enter(state: Any) -> None:
+        ctypes.pythonapi.PyContext_Enter(ctypes.py_object(other))
+
+    compiled = graph(impl, enter, count=1, inline=True)
+    # On a thread that ends: nobody can leave the node's own context any more.
+    with ThreadPoolExecutor(1) as pool:
+        failed = pool.submit(compiled.invoke, {"a": 1}).exception()
+    assert isinstance(failed, RuntimeError)
+    assert "context" in str(failed)
+
+
+@pytest.mark.parametrize("style", ["invoke", "ainvoke"])
+def test_a_node_that_raises_leaves_its_variables(impl: Impl, style: str) -> None:
+    def fail(state: Any) -> None:
+        REQUEST.set("leaked")
+        raise ValueError("no")
+
+    compiled = graph(impl, fail, count=1)
+
+    async def main() -> None:
+        with pytest.raises(ValueError, match="no"):
+            await compiled.ainvoke({"a": 1})
+        assert REQUEST.get() == "caller"
+
+    if style == "ainvoke":
+        asyncio.run(main())
+    else:
+        with pytest.raises(ValueError, match="no"):
+            compiled.invoke({"a": 1})
     assert REQUEST.get() == "caller"
 
 

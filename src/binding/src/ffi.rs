@@ -1,8 +1,12 @@
 //! The few calls of the C interface that PyO3 does not wrap, or not as they are needed
 //! here, and what must be known of our own frames when the interpreter ends.
-#![expect(unsafe_code, reason = "reference counts and generator steps have no safe wrapper")]
+#![expect(
+    unsafe_code,
+    reason = "reference counts, contexts and generator steps have no safe wrapper"
+)]
 
 use std::ffi::{c_int, c_void};
+use std::mem::ManuallyDrop;
 
 use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
@@ -103,30 +107,21 @@ unsafe fn traverse(
     }
 }
 
-/// Calls with up to six arguments; the first that is missing ends them. The
+/// Calls with up to three arguments; the first that is missing ends them. The
 /// stable interface before Python 3.12 has no other way to call without a
 /// tuple in between.
 pub(crate) fn call<'py, const N: usize>(
     callable: &Bound<'py, PyAny>,
     arguments: [Option<&Bound<'py, PyAny>>; N],
 ) -> PyResult<Bound<'py, PyAny>> {
-    const { assert!(N <= 6, "a call takes six arguments at most") };
+    const { assert!(N <= 3, "a call takes three arguments at most") };
     let end = std::ptr::null_mut::<ffi::PyObject>();
     let at = |place: usize| arguments.get(place).copied().flatten().map_or(end, Bound::as_ptr);
     // SAFETY: all pointers are valid while borrowed, and the list ends with a
     // null; the result is a new reference, or null with an exception set,
     // which `from_owned_ptr_or_err` takes over.
     unsafe {
-        let called = ffi::PyObject_CallFunctionObjArgs(
-            callable.as_ptr(),
-            at(0),
-            at(1),
-            at(2),
-            at(3),
-            at(4),
-            at(5),
-            end,
-        );
+        let called = ffi::PyObject_CallFunctionObjArgs(callable.as_ptr(), at(0), at(1), at(2), end);
         Bound::from_owned_ptr_or_err(callable.py(), called)
     }
 }
@@ -142,28 +137,49 @@ pub(crate) enum Step<'py> {
 /// Does `work` in a context, as `Context.run` does, but without a callable of Python, which that wants.
 ///
 /// # Errors
-/// Those of `work`, and `RuntimeError` if the context is entered already.
+/// Those of `work`, and `RuntimeError` if the context is entered already, or another one is not left.
 pub(crate) fn within<T>(
     context: &Bound<'_, PyAny>,
     work: impl FnOnce() -> PyResult<T>,
 ) -> PyResult<T> {
-    struct Entered<'a, 'py>(&'a Bound<'py, PyAny>);
+    let entered = EnteredContext::enter(context)?;
+    let done = work();
+    let left = entered.leave();
+    done.and_then(|done| left.map(|()| done))
+}
 
-    impl Drop for Entered<'_, '_> {
-        fn drop(&mut self) {
-            // SAFETY: the pointer is valid while borrowed.
-            if unsafe { context::leave(self.0.as_ptr()) } != 0 {
-                PyErr::fetch(self.0.py()).write_unraisable(self.0.py(), Some(self.0));
-            }
+/// A context that this thread is in; a panic leaves it too.
+struct EnteredContext<'a, 'py>(&'a Bound<'py, PyAny>);
+
+impl<'a, 'py> EnteredContext<'a, 'py> {
+    fn enter(context: &'a Bound<'py, PyAny>) -> PyResult<Self> {
+        // SAFETY: the pointer is valid while borrowed; what is no context is refused with an
+        // exception.
+        match unsafe { context::enter(context.as_ptr()) } {
+            0 => Ok(Self(context)),
+            _ => Err(PyErr::fetch(context.py())),
         }
     }
 
-    // SAFETY: as above; what is no context is refused with an exception.
-    if unsafe { context::enter(context.as_ptr()) } != 0 {
-        return Err(PyErr::fetch(context.py()));
+    fn leave(self) -> PyResult<()> {
+        ManuallyDrop::new(self).leave_once()
     }
-    let _entered = Entered(context);
-    work()
+
+    fn leave_once(&self) -> PyResult<()> {
+        // SAFETY: the pointer is valid while borrowed.
+        match unsafe { context::leave(self.0.as_ptr()) } {
+            0 => Ok(()),
+            _ => Err(PyErr::fetch(self.0.py())),
+        }
+    }
+}
+
+impl Drop for EnteredContext<'_, '_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.leave_once() {
+            error.write_unraisable(self.0.py(), Some(self.0));
+        }
+    }
 }
 
 /// Goes one step further in a coroutine, generator or iterator.

@@ -18,8 +18,7 @@ pub(crate) enum StepOutcome<'py> {
 
 /// Calls a node and goes as far as it gets, in its own context variables.
 pub(crate) fn begin<'py>(py: Python<'py>, call: &mut Call) -> PyResult<StepOutcome<'py>> {
-    call.prepare(py)?;
-    call.enter(py, || {
+    call.enter(py, |call| {
         let inner = steppable(&call.invoke(py)?)?;
         advance(inner, py.None().bind(py))
     })
@@ -27,11 +26,11 @@ pub(crate) fn begin<'py>(py: Python<'py>, call: &mut Call) -> PyResult<StepOutco
 
 /// Resumes a node's coroutine, in its own context variables.
 pub(crate) fn resume<'py>(
-    call: &Call,
+    call: &mut Call,
     inner: &Bound<'py, PyAny>,
     value: &Bound<'py, PyAny>,
 ) -> PyResult<StepOutcome<'py>> {
-    call.enter(inner.py(), || advance(inner.clone(), value))
+    call.enter(inner.py(), |_| advance(inner.clone(), value))
 }
 
 fn advance<'py>(inner: Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResult<StepOutcome<'py>> {
@@ -43,13 +42,13 @@ fn advance<'py>(inner: Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResult
 
 /// Throws an exception into a node, which may catch it and continue.
 pub(crate) fn throw<'py>(
-    call: &Call,
+    call: &mut Call,
     inner: &Bound<'py, PyAny>,
     error: &PyErr,
 ) -> PyResult<StepOutcome<'py>> {
     let py = inner.py();
     let throw = inner.getattr(intern!(py, "throw"))?;
-    match call.enter(py, || throw.call1((error.value(py),))) {
+    match call.enter(py, |_| throw.call1((error.value(py),))) {
         Ok(value) => Ok(StepOutcome::Waits(inner.clone(), value)),
         Err(error) => match returned(py, &error) {
             Some(value) => Ok(StepOutcome::Done(value.into_bound(py))),

@@ -1,5 +1,5 @@
-//! Entering and leaving a context. Every interpreter has these functions, though its stable interface
-//! does not promise them.
+//! Entering and leaving a context: two functions that every supported Python has, though its stable
+//! interface does not promise them.
 
 #[cfg(unix)]
 pub(super) use linked::{enter, leave};
@@ -46,7 +46,7 @@ mod looked_up {
     }
 
     unsafe fn call(known: &PyOnceLock<Function>, name: &str, context: *mut PyObject) -> c_int {
-        // SAFETY: whoever has a context holds the interpreter lock.
+        // SAFETY: the context is borrowed from a `Bound`, which proves that the lock is held.
         let py = unsafe { Python::assume_attached() };
         match known.get_or_try_init(py, || look_up(py, name)) {
             // SAFETY: it is given what it takes.

@@ -83,8 +83,7 @@ impl Call {
 
     /// Calls the node here and now.
     pub(crate) fn make<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.prepare(py)?;
-        self.enter(py, || self.invoke(py))
+        self.enter(py, |call| call.invoke(py))
     }
 
     /// Calls an async node: its coroutine, not yet begun.
@@ -95,14 +94,16 @@ impl Call {
 
     /// Does `work` as the node: in its context variables.
     pub(crate) fn enter<T>(
-        &self,
+        &mut self,
         py: Python<'_>,
-        work: impl FnOnce() -> PyResult<T>,
+        work: impl FnOnce(&Self) -> PyResult<T>,
     ) -> PyResult<T> {
-        match self.variables(py) {
-            Some(variables) => ffi::within(variables, work),
-            None => ffi::within(variables_of(py, &self.cx)?.context(py), work),
-        }
+        let variables = match self.variables.take() {
+            Some(variables) => variables,
+            None => variables_of(py, &self.cx)?,
+        };
+        let context = self.variables.insert(variables).context(py).clone();
+        ffi::within(&context, || work(self))
     }
 
     /// Calls the callable with its arguments, in whatever context variables it is.
@@ -138,15 +139,7 @@ impl Call {
         QueuedCall { id, is_timed, make: Box::new(make) }
     }
 
-    /// Makes the node's context variables, unless they are made.
-    pub(crate) fn prepare(&mut self, py: Python<'_>) -> PyResult<()> {
-        if self.variables.is_none() {
-            self.variables = Some(variables_of(py, &self.cx)?);
-        }
-        Ok(())
-    }
-
-    /// The node's own context variables, once it was prepared.
+    /// The node's own context variables, once it was entered.
     pub(crate) fn variables<'py>(&self, py: Python<'py>) -> Option<&Bound<'py, PyAny>> {
         self.variables.as_ref().map(|variables| variables.context(py))
     }

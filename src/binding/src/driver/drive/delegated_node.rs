@@ -21,12 +21,12 @@ impl Stepper<'_> {
     pub(super) fn resume(
         &mut self,
         py: Python<'_>,
-        call: Call,
+        mut call: Call,
         inner: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
     ) -> PyResult<CallProgress> {
         self.unwatch();
-        let stepped = step::resume(&call, inner, value);
+        let stepped = step::resume(&mut call, inner, value);
         self.stepped(py, call, stepped)
     }
 
@@ -34,7 +34,7 @@ impl Stepper<'_> {
     pub(super) fn throw(
         &mut self,
         py: Python<'_>,
-        call: Call,
+        mut call: Call,
         inner: &Bound<'_, PyAny>,
         raised: &PyErr,
     ) -> PyResult<CallProgress> {
@@ -52,7 +52,7 @@ impl Stepper<'_> {
             deadline.map_or(Ok(()), |deadline| deadline.uncancel(py))?;
             self.state.leaving = true;
         }
-        let stepped = step::throw(&call, inner, raised);
+        let stepped = step::throw(&mut call, inner, raised);
         self.stepped(py, call, stepped)
     }
 
