@@ -1,6 +1,7 @@
 """Building a graph: names, schemas, input, what `compile` checks (rules 2, 7-10, 14, 30)."""
 
 import operator
+from collections import UserDict
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
 
@@ -219,6 +220,12 @@ class TestInput:
     def test_unknown_input_keys_are_dropped(self, impl: Impl, run: Run) -> None:
         assert run(impl.sequence(Log, say("a")), {"log": [], "typo": 1}) == {"log": ["a"]}
 
+    @pytest.mark.only("antiphon")
+    def test_the_value_of_an_unknown_key_is_not_asked_for(self, impl: Impl, run: Run) -> None:
+        given = Lazy({"log": ["in"], "typo": 1})
+        assert run(impl.sequence(Log, say("a")), given) == {"log": ["in", "a"]}
+        assert given.asked == ["log"]
+
     def test_the_callers_input_is_never_changed(self, impl: Impl, run: Run) -> None:
         given = {"log": ["in"]}
         kept = given["log"]
@@ -230,6 +237,18 @@ class TestInput:
     def test_an_input_that_is_no_state_is_an_error(self, impl: Impl, run: Run, bad: Any) -> None:
         with pytest.raises((impl.InvalidUpdateError, TypeError, ValueError)):
             run(impl.sequence(Log, say("a")), bad)
+
+
+class Lazy(UserDict[str, Any]):
+    """A mapping that works for its values."""
+
+    def __init__(self, *given: Any) -> None:
+        self.asked: list[str] = []
+        super().__init__(*given)
+
+    def __getitem__(self, key: str) -> Any:
+        self.asked.append(key)
+        return super().__getitem__(key)
 
 
 @dataclass

@@ -75,31 +75,33 @@ def entry(given: Any, schema: Schema, *, kept: bool = False) -> dict[str, Any] |
         TypeError: a command leads to something that is neither a name nor a `Send`.
         RuntimeError: a command resumes.
     """
-    keys = schema.channels
-    if isinstance(given, dict) and ROOT not in keys:
-        return _known(given, keys)
+    channels = schema.channels
+    if isinstance(given, dict) and ROOT not in channels:
+        return _known(given, channels)
     if given is None:
         if kept:
             return None
         raise EmptyInputError("the graph was given no input: None")
     if isinstance(given, Command):
         return _resuming(given) if kept and given.resume is not None else _command(given)
-    if ROOT in keys:
+    if ROOT in channels:
         return {ROOT: given}
     if is_annotated(given):
-        return _known(wrote(given), keys)
+        return _known(wrote(given), channels)
     if isinstance(given, Mapping):
-        return _known(dict(given), keys)
+        return {key: given[key] for key in given if key in channels}
     raise InvalidUpdateError(
         f"a graph takes a dict or an instance of its schema, found: {type(given).__name__}"
     )
 
 
-def _known(given: dict[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
+def _known(given: dict[str, Any], channels: Mapping[str, Any]) -> dict[str, Any]:
     for key in given:
-        if key not in keys:
-            return {name: value for name, value in given.items() if name in keys}
-    return given
+        if key not in channels:
+            break
+    else:
+        return given
+    return {key: given[key] for key in given if key in channels}
 
 
 def context_of(given: Any, schema: type | None) -> Any:
