@@ -6,7 +6,7 @@
 )]
 
 use std::ffi::{c_int, c_void};
-use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
@@ -142,44 +142,18 @@ pub(crate) fn within<T>(
     context: &Bound<'_, PyAny>,
     work: impl FnOnce() -> PyResult<T>,
 ) -> PyResult<T> {
-    let entered = EnteredContext::enter(context)?;
-    let done = work();
-    let left = entered.leave();
-    done.and_then(|done| left.map(|()| done))
-}
-
-/// A context that this thread is in; a panic leaves it too.
-struct EnteredContext<'a, 'py>(&'a Bound<'py, PyAny>);
-
-impl<'a, 'py> EnteredContext<'a, 'py> {
-    fn enter(context: &'a Bound<'py, PyAny>) -> PyResult<Self> {
-        // SAFETY: the pointer is valid while borrowed; what is no context is refused with an
-        // exception.
-        match unsafe { context::enter(context.as_ptr()) } {
-            0 => Ok(Self(context)),
-            _ => Err(PyErr::fetch(context.py())),
-        }
+    let (py, pointer) = (context.py(), context.as_ptr());
+    // SAFETY: the pointer is valid while borrowed; what is no context is refused with an exception.
+    if unsafe { context::enter(pointer) } != 0 {
+        return Err(PyErr::fetch(py));
     }
-
-    fn leave(self) -> PyResult<()> {
-        ManuallyDrop::new(self).leave_once()
-    }
-
-    fn leave_once(&self) -> PyResult<()> {
-        // SAFETY: the pointer is valid while borrowed.
-        match unsafe { context::leave(self.0.as_ptr()) } {
-            0 => Ok(()),
-            _ => Err(PyErr::fetch(self.0.py())),
-        }
-    }
-}
-
-impl Drop for EnteredContext<'_, '_> {
-    fn drop(&mut self) {
-        if let Err(error) = self.leave_once() {
-            error.write_unraisable(self.0.py(), Some(self.0));
-        }
-    }
+    let done = catch_unwind(AssertUnwindSafe(work));
+    // SAFETY: as above.
+    let left = match unsafe { context::leave(pointer) } {
+        0 => Ok(()),
+        _ => Err(PyErr::fetch(py)),
+    };
+    done.unwrap_or_else(|panic| resume_unwind(panic)).and_then(|done| left.map(|()| done))
 }
 
 /// Goes one step further in a coroutine, generator or iterator.
