@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
-mod context;
+mod unstable;
 
 /// Whether nobody but `object` holds the object, so that it may be changed in place.
 pub(crate) fn is_sole(object: &Bound<'_, PyAny>) -> bool {
@@ -107,9 +107,7 @@ unsafe fn traverse(
     }
 }
 
-/// Calls with up to three arguments; the first that is missing ends them. The
-/// stable interface before Python 3.12 has no other way to call without a
-/// tuple in between.
+/// Calls with up to three arguments; the first that is missing ends them.
 pub(crate) fn call<'py, const N: usize>(
     callable: &Bound<'py, PyAny>,
     arguments: [Option<&Bound<'py, PyAny>>; N],
@@ -121,7 +119,7 @@ pub(crate) fn call<'py, const N: usize>(
     // null; the result is a new reference, or null with an exception set,
     // which `from_owned_ptr_or_err` takes over.
     unsafe {
-        let called = ffi::PyObject_CallFunctionObjArgs(callable.as_ptr(), at(0), at(1), at(2), end);
+        let called = unstable::call(callable.as_ptr(), [end, at(0), at(1), at(2), end]);
         Bound::from_owned_ptr_or_err(callable.py(), called)
     }
 }
@@ -144,12 +142,12 @@ pub(crate) fn within<T>(
 ) -> PyResult<T> {
     let (py, pointer) = (context.py(), context.as_ptr());
     // SAFETY: the pointer is valid while borrowed; what is no context is refused with an exception.
-    if unsafe { context::enter(pointer) } != 0 {
+    if unsafe { unstable::enter(pointer) } != 0 {
         return Err(PyErr::fetch(py));
     }
     let done = catch_unwind(AssertUnwindSafe(work));
     // SAFETY: as above.
-    let left = match unsafe { context::leave(pointer) } {
+    let left = match unsafe { unstable::leave(pointer) } {
         0 => Ok(()),
         _ => Err(PyErr::fetch(py)),
     };
