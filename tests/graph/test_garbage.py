@@ -1,6 +1,7 @@
 """Nothing is kept alive that nobody holds."""
 
 import asyncio
+import contextvars
 import gc
 import typing
 import weakref
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 import pytest
 
 from antiphon import Agent, Orchestrator
+from antiphon.graph import get_config
 from support.oracle import Impl, Run
 from support.states import Plain, Update, typed
 from support.waiting import forever, happens, reach
@@ -123,6 +125,47 @@ def test_a_run_parked_in_a_node_is_freed_when_its_loop_ends(impl: Impl) -> None:
         task.cancel()
         await asyncio.wait({task})
 
+    asyncio.run(main(value))
+    dead = weakref.ref(value)
+    del value
+    assert gone(dead)
+
+
+@pytest.mark.only("antiphon")
+def test_kept_variables_of_a_node_that_has_asked_for_its_config_do_not_keep_the_run(
+    impl: Impl, run: Run
+) -> None:
+    kept: list[contextvars.Context] = []
+
+    def node(state: Plain) -> None:
+        assert get_config()
+        kept.append(contextvars.copy_context())
+
+    value = Canary()
+    run(impl.sequence(Plain, node), {"a": value})
+    dead = weakref.ref(value)
+    del value
+    assert gone(dead)
+
+
+@pytest.mark.only("antiphon")
+def test_kept_variables_of_a_cancelled_node_do_not_keep_the_run(impl: Impl) -> None:
+    kept: list[contextvars.Context] = []
+    parked = asyncio.Event()
+
+    async def park(state: Plain) -> None:
+        assert get_config()
+        kept.append(contextvars.copy_context())
+        parked.set()
+        await forever()
+
+    async def main(value: Canary) -> None:
+        task = asyncio.create_task(impl.sequence(Plain, park).ainvoke({"a": value}))
+        await reach(parked.wait(), task)
+        task.cancel()
+        await asyncio.wait({task})
+
+    value = Canary()
     asyncio.run(main(value))
     dead = weakref.ref(value)
     del value

@@ -182,6 +182,18 @@ class TestRuntime:
         result = run(graph, {}, {"configurable": {"user": "u"}}, context=Context("c"))
         assert result == {"a": Context("c"), "b": "u"}
 
+    def test_get_config_tells_where_a_node_stands_that_takes_none(
+        self, impl: Impl, run: Run
+    ) -> None:
+        seen = []
+
+        def n(state: Any) -> None:
+            told = impl.get_config()["metadata"]
+            seen.append((told["langgraph_node"], told["langgraph_step"]))
+
+        run(impl.sequence(Plain, ("first", n), ("second", n)), {"a": 1})
+        assert seen == [("first", 1), ("second", 2)]
+
     def test_a_subgraph_inherits_the_context(self, impl: Impl, run: Run) -> None:
         seen: list[Any] = []
         outer = impl.StateGraph(Plain, context_schema=Context)

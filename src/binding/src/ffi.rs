@@ -14,7 +14,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
+mod gil_cell;
 mod unstable;
+
+pub(crate) use gil_cell::GilCell;
 
 /// Whether nobody but `object` holds the object, so that it may be changed in place.
 pub(crate) fn is_sole(object: &Bound<'_, PyAny>) -> bool {

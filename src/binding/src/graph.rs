@@ -7,6 +7,7 @@ pub(crate) mod call_content;
 pub(crate) mod call_kind;
 pub(crate) mod call_trace;
 pub(crate) mod context;
+pub(crate) mod current_call;
 pub(crate) mod effect;
 pub(crate) mod engine;
 pub(crate) mod engine_history;

@@ -90,7 +90,7 @@ pub(crate) fn start(
 
 /// Whether the task of a call has not been given up since the call was prepared.
 fn is_wanted(run: &Bound<'_, Run>, call: &Call) -> PyResult<bool> {
-    run.get().with(|state| Ok(state.machine.is_under_way(call.cx.id)))
+    run.get().with(|state| Ok(state.machine.is_under_way(call.id)))
 }
 
 /// Makes calls that wait for the pool on the caller's own thread, until none is left or
@@ -145,8 +145,8 @@ fn make(
     opened: Option<LockTicket>,
 ) -> PyResult<(Option<(TaskId, Answer)>, bool)> {
     let py = run.py();
-    let id = call.cx.id;
-    let made = call.make(py);
+    let id = call.id;
+    let made = call.make(run);
     let undisturbed = opened.map_or(Ok(true), |opened| close(run, opened))?;
     if let Ok(value) = made.as_ref()
         && is_awaitable(value)
@@ -160,7 +160,7 @@ fn make(
         return Ok((None, undisturbed));
     }
     let answer = call.answer(py, made);
-    call.finish(py);
+    call.finish(run);
     Ok((Some((id, answer)), undisturbed))
 }
 
@@ -168,9 +168,9 @@ fn make(
 /// antiphon.
 fn await_elsewhere(run: &Bound<'_, Run>, call: Call, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = run.py();
-    let id = call.cx.id;
+    let id = call.id;
     let event_loop =
         py.import(intern!(py, "antiphon._event_loop"))?.call_method0(intern!(py, "running"))?;
-    let coroutine = NodeCoroutine::spawn_elsewhere(&event_loop, call, steppable(value)?)?;
+    let coroutine = NodeCoroutine::spawn_elsewhere(&event_loop, run, (call, steppable(value)?))?;
     run.get().keep(id, TaskHandle::Coroutine(coroutine.into_any()))
 }

@@ -6,11 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::PyStopIteration;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::fork_guard::ForkGuard;
 use crate::driver::lost_failure;
+use crate::driver::run::Run;
 use crate::driver::step::{raised_by, returned};
 use crate::ffi::{self, Step};
 use crate::graph::call::Call;
@@ -19,6 +20,7 @@ use crate::graph::call::Call;
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
 pub(crate) struct NodeCoroutine {
+    run: Py<Run>,
     call: Call,
     inner: Py<PyAny>,
     state: Mutex<State>,
@@ -40,11 +42,11 @@ impl NodeCoroutine {
     /// this thread.
     pub(crate) fn spawn(
         event_loop: &Bound<'_, PyAny>,
-        call: Call,
-        inner: Bound<'_, PyAny>,
+        run: &Bound<'_, Run>,
+        started: (Call, Bound<'_, PyAny>),
     ) -> PyResult<Py<Self>> {
         let py = event_loop.py();
-        let this = Self::allocate(py, call, inner, None)?;
+        let this = Self::allocate(run, started, None)?;
         this.bind(py).get().enter_loop(py, this.bind(py), event_loop)?;
         Ok(this)
     }
@@ -52,23 +54,23 @@ impl NodeCoroutine {
     /// The same for a loop that runs on another thread.
     pub(crate) fn spawn_elsewhere(
         event_loop: &Bound<'_, PyAny>,
-        call: Call,
-        inner: Bound<'_, PyAny>,
+        run: &Bound<'_, Run>,
+        started: (Call, Bound<'_, PyAny>),
     ) -> PyResult<Py<Self>> {
         let py = event_loop.py();
-        let this = Self::allocate(py, call, inner, Some(ForkGuard::new()))?;
+        let this = Self::allocate(run, started, Some(ForkGuard::new()))?;
         let launch = this.getattr(py, intern!(py, "launch"))?;
         event_loop.call_method1(intern!(py, "call_soon_threadsafe"), (launch, event_loop))?;
         Ok(this)
     }
 
     fn allocate(
-        py: Python<'_>,
-        call: Call,
-        inner: Bound<'_, PyAny>,
+        run: &Bound<'_, Run>,
+        (call, inner): (Call, Bound<'_, PyAny>),
         guard: Option<ForkGuard>,
     ) -> PyResult<Py<Self>> {
-        Py::new(py, Self { call, inner: inner.unbind(), state: Mutex::default(), guard })
+        let (py, run, inner) = (run.py(), run.clone().unbind(), inner.unbind());
+        Py::new(py, Self { run, call, inner, state: Mutex::default(), guard })
     }
 
     fn enter_loop(
@@ -79,7 +81,7 @@ impl NodeCoroutine {
     ) -> PyResult<()> {
         let options = PyDict::new(py);
         options.set_item(intern!(py, "context"), self.call.variables(py))?;
-        options.set_item(intern!(py, "name"), &*self.call.cx.name)?;
+        options.set_item(intern!(py, "name"), self.call.name(py))?;
         let task = event_loop.call_method(intern!(py, "create_task"), (this,), Some(&options))?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.task = Some(task.clone().unbind());
@@ -115,10 +117,10 @@ impl NodeCoroutine {
         drop(state);
         if first {
             if let Some(error) = outcome.as_ref().err().filter(|_| cancelled) {
-                lost_failure::log(py, &self.call.cx.name, error);
+                lost_failure::log(py, self.call.name(py), error);
             }
-            let (cx, answer) = (&self.call.cx, self.call.answer(py, outcome));
-            cx.run.get().mailbox.post(py, |mail| mail.answers.push((cx.id, answer)));
+            let (id, answer) = (self.call.id, self.call.answer(py, outcome));
+            self.run.get().mailbox.post(py, |mail| mail.answers.push((id, answer)));
         }
         None
     }
@@ -184,13 +186,13 @@ impl NodeCoroutine {
     }
 
     #[getter]
-    fn __name__(&self) -> &str {
-        &self.call.cx.name
+    fn __name__(&self, py: Python<'_>) -> Option<Py<PyString>> {
+        self.call.name(py)
     }
 
     #[getter]
-    fn __qualname__(&self) -> &str {
-        &self.call.cx.name
+    fn __qualname__(&self, py: Python<'_>) -> Option<Py<PyString>> {
+        self.call.name(py)
     }
 
     #[getter]

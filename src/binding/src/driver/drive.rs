@@ -285,9 +285,9 @@ impl Stepper<'_> {
     }
 
     fn spawn(&mut self, py: Python<'_>, mut call: Call) -> PyResult<CallProgress> {
-        match call.begin(py) {
+        match call.begin(self.drive.run.bind(py)) {
             Ok(inner) => self.spawn_started(py, call, inner),
-            Err(error) => Ok(CallProgress::Done(call.cx.id, call.answer(py, Err(error)))),
+            Err(error) => Ok(CallProgress::Done(call.id, call.answer(py, Err(error)))),
         }
     }
 
@@ -297,16 +297,16 @@ impl Stepper<'_> {
         call: Call,
         inner: Bound<'_, PyAny>,
     ) -> PyResult<CallProgress> {
-        let id = call.cx.id;
+        let id = call.id;
         let event_loop = self.event_loop(py)?;
-        let coroutine = NodeCoroutine::spawn(&event_loop, call, inner)?;
+        let coroutine = NodeCoroutine::spawn(&event_loop, self.drive.run.bind(py), (call, inner))?;
         self.drive.run.get().keep(id, TaskHandle::Coroutine(coroutine.into_any()))?;
         Ok(CallProgress::Nothing)
     }
 
     fn call_here(&mut self, py: Python<'_>, mut call: Call) -> PyResult<CallProgress> {
-        let id = call.cx.id;
-        let made = call.make(py);
+        let id = call.id;
+        let made = call.make(self.drive.run.bind(py));
         if let Ok(value) = made.as_ref()
             && is_awaitable(value)
         {
@@ -314,7 +314,7 @@ impl Stepper<'_> {
             return self.spawn_started(py, call, inner);
         }
         let answer = call.answer(py, made);
-        call.finish(py);
+        call.finish(self.drive.run.bind(py));
         Ok(CallProgress::Done(id, answer))
     }
 

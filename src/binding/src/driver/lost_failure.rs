@@ -5,12 +5,13 @@ use antiphon_runtime::redact::clean_text;
 use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use crate::fault::known;
 
 /// Logs what a cancelled node or tool raised instead of the cancellation: no result and no
 /// exception tells it, and it may say that something is half done.
-pub(crate) fn log(py: Python<'_>, name: &str, error: &PyErr) {
+pub(crate) fn log(py: Python<'_>, name: Option<Py<PyString>>, error: &PyErr) {
     let value = error.value(py);
     let is_cancelled = known(value).is_some_and(|(category, _)| category == Category::Cancelled);
     let asks = value.hasattr(intern!(py, "__antiphon_question__")).unwrap_or(false);

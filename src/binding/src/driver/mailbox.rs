@@ -36,6 +36,12 @@ impl Answer {
     }
 }
 
+impl From<PyResult<Py<PyAny>>> for Answer {
+    fn from(outcome: PyResult<Py<PyAny>>) -> Self {
+        outcome.map_or_else(Self::Raised, Self::Returned)
+    }
+}
+
 /// Something that a node tells while it runs.
 #[derive(Debug)]
 pub(crate) struct Emission {

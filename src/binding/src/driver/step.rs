@@ -5,6 +5,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::driver::run::Run;
 use crate::ffi::{self, Step};
 use crate::graph::call::{Call, steppable};
 
@@ -17,20 +18,17 @@ pub(crate) enum StepOutcome<'py> {
 }
 
 /// Calls a node and goes as far as it gets, in its own context variables.
-pub(crate) fn begin<'py>(py: Python<'py>, call: &mut Call) -> PyResult<StepOutcome<'py>> {
-    call.enter(py, |call| {
-        let inner = steppable(&call.invoke(py)?)?;
-        advance(inner, py.None().bind(py))
-    })
+pub(crate) fn begin<'py>(run: &Bound<'py, Run>, call: &mut Call) -> PyResult<StepOutcome<'py>> {
+    call.start(run, |made| advance(steppable(&made)?, run.py().None().bind(run.py())))
 }
 
 /// Resumes a node's coroutine, in its own context variables.
 pub(crate) fn resume<'py>(
-    call: &mut Call,
+    call: &Call,
     inner: &Bound<'py, PyAny>,
     value: &Bound<'py, PyAny>,
 ) -> PyResult<StepOutcome<'py>> {
-    call.enter(inner.py(), |_| advance(inner.clone(), value))
+    call.enter(inner.py(), || advance(inner.clone(), value))
 }
 
 fn advance<'py>(inner: Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResult<StepOutcome<'py>> {
@@ -42,13 +40,13 @@ fn advance<'py>(inner: Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResult
 
 /// Throws an exception into a node, which may catch it and continue.
 pub(crate) fn throw<'py>(
-    call: &mut Call,
+    call: &Call,
     inner: &Bound<'py, PyAny>,
     error: &PyErr,
 ) -> PyResult<StepOutcome<'py>> {
     let py = inner.py();
     let throw = inner.getattr(intern!(py, "throw"))?;
-    match call.enter(py, |_| throw.call1((error.value(py),))) {
+    match call.enter(py, || throw.call1((error.value(py),))) {
         Ok(value) => Ok(StepOutcome::Waits(inner.clone(), value)),
         Err(error) => match returned(py, &error) {
             Some(value) => Ok(StepOutcome::Done(value.into_bound(py))),

@@ -198,8 +198,8 @@ impl RunState {
     }
 
     fn send_to_pool(&mut self, run: &Bound<'_, Run>, call: Call) {
-        self.handles.insert(call.cx.id, TaskHandle::Pooled);
-        run.get().calls.push(call.queued());
+        self.handles.insert(call.id, TaskHandle::Pooled);
+        run.get().calls.push(call.queued(run.clone().unbind()));
     }
 
     /// Whether a time-out, a retry or a deadline can fall due while these calls are made. What
@@ -301,7 +301,7 @@ impl RunState {
             Answer::Returned(value) => {
                 let parent = self.machine.parent(id.scope);
                 let outer = parent.and_then(|scope| self.engine(py, scope));
-                let read = update::outcome(&engine, outer.as_ref(), value.bind(py));
+                let read = update::outcome(&engine, outer.as_ref(), &value.into_bound(py));
                 let read = read.and_then(|outcome| {
                     let outer = outer.as_ref().unwrap_or(&engine).get();
                     self.storable(py, outcome, (engine.get(), outer))

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use antiphon_core::task::{Task, TaskId, TaskWork};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyString;
 
 use crate::driver::call_queue::QueuedCall;
 use crate::driver::mailbox::Answer;
@@ -15,18 +17,33 @@ use crate::driver::stream_items;
 use crate::ffi;
 use crate::graph::agent::{self, AgentCallKind, AgentEntry, ModelEntry};
 use crate::graph::call_kind::CallKind;
+use crate::graph::current_call::CurrentCall;
 use crate::graph::engine::Engine;
 use crate::graph::node_variables::NodeVariables;
-use crate::graph::task_context::{Context, TaskContext, variables_of};
+use crate::graph::task_context::{Context, NodeAttempt, TaskContext};
 use crate::value::object::Object;
 
 /// Everything needed to call a node, on any thread.
 #[derive(Debug)]
 pub(crate) struct Call {
-    pub(crate) cx: Arc<TaskContext>,
+    pub(crate) id: TaskId,
     pub(crate) kind: CallKind,
-    /// Made when the node is entered: a thousand that wait cost the garbage collector.
-    variables: Option<NodeVariables>,
+    stage: CallStage,
+    /// What is called, until it is.
+    callee: Option<Callee>,
+}
+
+#[derive(Debug)]
+enum CallStage {
+    /// Its variables are made when the node is entered: a thousand that wait cost the garbage
+    /// collector. Its context is there if the node is given it.
+    Due(NodeAttempt, Option<Arc<TaskContext>>),
+    Entered(NodeVariables),
+    Over,
+}
+
+#[derive(Debug)]
+struct Callee {
     callable: Py<PyAny>,
     arguments: Arguments,
 }
@@ -44,31 +61,36 @@ impl Call {
         let py = run.py();
         let Some(engine) = state.engine(py, task.id.scope) else { return Ok(None) };
         let inner = engine.get();
-        let (Some(entry), Some(node)) = (inner.node(task.node), inner.graph.node(task.node)) else {
-            return Ok(None);
+        let Some(entry) = inner.node(task.node) else { return Ok(None) };
+        let attempt = NodeAttempt {
+            id: task.id,
+            node: task.node,
+            number: task.attempt,
+            deadline: task.deadline,
+            name: inner.name_of(task.node, py),
         };
-        let mut cx = TaskContext::new(run.clone().unbind(), task.id, Arc::clone(&node.name));
-        cx.attempt = task.attempt;
-        cx.deadline = task.deadline;
-        cx.answers = state.machine.answers(task.id.scope, task.id.slot);
         let Some(call) = &entry.call else {
             let Some(agent) = entry.agent.as_deref() else { return Ok(None) };
-            return AgentInvocation { engine: &engine, task, agent }.call(state, cx);
+            return AgentInvocation { run, engine: &engine, task, agent }.call(state, attempt);
         };
-        let mut variables = None;
         let input = Some(state.input(&engine, task)?.unbind());
         let on_enter = run.get().settings.on_enter.as_ref();
-        let (cx, arguments) = if entry.wants_ctx || on_enter.is_some() {
-            let cx = introduce(state, cx);
+        let (stage, given) = if entry.wants_ctx || on_enter.is_some() {
+            let cx = TaskContext::of(run, state, &attempt);
             let context = Context::of(py, &cx)?;
-            if let Some(on_enter) = on_enter {
-                let made = variables.insert(variables_of(py, &cx)?);
-                enter_node(state, on_enter, made.context(py), (&context, input.as_ref()))?;
-            }
-            let context = entry.wants_ctx.then(|| context.into_any().unbind());
-            (cx, [input, context, None])
+            let stage = match on_enter {
+                Some(on_enter) => {
+                    let variables = CurrentCall::begin(run, attempt, Some(cx))?;
+                    let given = (&context, input.as_ref());
+                    enter_node(state, on_enter, variables.context(py), given)
+                        .inspect_err(|_| drop(CurrentCall::end(py, &variables)))?;
+                    CallStage::Entered(variables)
+                }
+                None => CallStage::Due(attempt, Some(cx)),
+            };
+            (stage, entry.wants_ctx.then(|| context.into_any().unbind()))
         } else {
-            (Arc::new(cx), [input, None, None])
+            (CallStage::Due(attempt, None), None)
         };
         let kind = match (entry.asynchronous, entry.inline, state.machine.is_timed(task.id)) {
             (true, _, false) => CallKind::Coroutine,
@@ -77,63 +99,81 @@ impl Call {
             (false, true, false) => CallKind::Inline,
             (false, false, false) => CallKind::Blocking,
         };
-        let callable = call.clone_ref(py);
-        Ok(Some(Self { cx, kind, variables, callable, arguments }))
+        let callee = Callee { callable: call.clone_ref(py), arguments: [input, given, None] };
+        Ok(Some(Self { id: task.id, kind, stage, callee: Some(callee) }))
     }
 
     /// Calls the node here and now.
-    pub(crate) fn make<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.enter(py, |call| call.invoke(py))
+    pub(crate) fn make<'py>(&mut self, run: &Bound<'py, Run>) -> PyResult<Bound<'py, PyAny>> {
+        self.start(run, Ok)
     }
 
     /// Calls an async node: its coroutine, not yet begun.
-    pub(crate) fn begin<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let made = self.make(py)?;
+    pub(crate) fn begin<'py>(&mut self, run: &Bound<'py, Run>) -> PyResult<Bound<'py, PyAny>> {
+        let made = self.make(run)?;
         steppable(&made)
+    }
+
+    /// Calls the node, and does `work` with what it returns, both in its context variables.
+    pub(crate) fn start<'py, T>(
+        &mut self,
+        run: &Bound<'py, Run>,
+        work: impl FnOnce(Bound<'py, PyAny>) -> PyResult<T>,
+    ) -> PyResult<T> {
+        let py = run.py();
+        self.stage = match std::mem::replace(&mut self.stage, CallStage::Over) {
+            CallStage::Due(attempt, cx) => {
+                CallStage::Entered(CurrentCall::begin(run, attempt, cx)?)
+            }
+            entered => entered,
+        };
+        let Some(callee) = self.callee.take() else { return Err(is_over()) };
+        let done = self.enter(py, || callee.call(py).and_then(work));
+        callee.release(py);
+        done
     }
 
     /// Does `work` as the node: in its context variables.
     pub(crate) fn enter<T>(
-        &mut self,
+        &self,
         py: Python<'_>,
-        work: impl FnOnce(&Self) -> PyResult<T>,
+        work: impl FnOnce() -> PyResult<T>,
     ) -> PyResult<T> {
-        let variables = match self.variables.take() {
-            Some(variables) => variables,
-            None => variables_of(py, &self.cx)?,
-        };
-        let context = self.variables.insert(variables).context(py).clone();
-        ffi::within(&context, || work(self))
-    }
-
-    /// Calls the callable with its arguments, in whatever context variables it is.
-    pub(crate) fn invoke<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let given = self.arguments.each_ref();
-        ffi::call(
-            self.callable.bind(py),
-            given.map(|argument| argument.as_ref().map(|given| given.bind(py))),
-        )
+        match self.variables(py) {
+            Some(context) => ffi::within(context, work),
+            None => Err(is_over()),
+        }
     }
 
     /// What the node's code has come to: a question that it has caught stays one.
     pub(crate) fn answer(&self, py: Python<'_>, outcome: PyResult<Bound<'_, PyAny>>) -> Answer {
-        self.cx.question.first_of(py, outcome.map(Bound::unbind))
+        let outcome = outcome.map(Bound::unbind);
+        let cx = match &self.stage {
+            CallStage::Entered(variables) => CurrentCall::end(py, variables),
+            CallStage::Due(..) | CallStage::Over => None,
+        };
+        match cx {
+            Some(cx) => cx.question.first_of(py, outcome),
+            None => outcome.into(),
+        }
     }
 
     /// The call is over.
-    pub(crate) fn finish(self, py: Python<'_>) {
-        if let Some(variables) = self.variables {
-            variables.give_back(py, &self.cx.run.get().variables);
+    pub(crate) fn finish(mut self, run: &Bound<'_, Run>) {
+        let stage = std::mem::replace(&mut self.stage, CallStage::Over);
+        if let CallStage::Entered(variables) = stage {
+            variables.give_back(run.py(), &run.get().variables);
         }
     }
 
     /// The call for the queue of the pool.
-    pub(crate) fn queued(mut self) -> QueuedCall {
-        let (id, is_timed) = (self.cx.id, self.kind == CallKind::Timed);
+    pub(crate) fn queued(mut self, run: Py<Run>) -> QueuedCall {
+        let (id, is_timed) = (self.id, self.kind == CallKind::Timed);
         let make = move |py: Python<'_>| {
-            let made = self.make(py);
+            let run = run.bind(py);
+            let made = self.make(run);
             let answer = self.answer(py, made);
-            self.finish(py);
+            self.finish(run);
             answer
         };
         QueuedCall { id, is_timed, make: Box::new(make) }
@@ -141,19 +181,49 @@ impl Call {
 
     /// The node's own context variables, once it was entered.
     pub(crate) fn variables<'py>(&self, py: Python<'py>) -> Option<&Bound<'py, PyAny>> {
-        self.variables.as_ref().map(|variables| variables.context(py))
+        match &self.stage {
+            CallStage::Entered(variables) => Some(variables.context(py)),
+            CallStage::Due(..) | CallStage::Over => None,
+        }
+    }
+
+    /// The node's name, once it was entered.
+    pub(crate) fn name(&self, py: Python<'_>) -> Option<Py<PyString>> {
+        match &self.stage {
+            CallStage::Entered(variables) => CurrentCall::name(py, variables),
+            CallStage::Due(..) | CallStage::Over => None,
+        }
     }
 }
 
-/// Tells a task where it stands, for code that wants to know.
-fn introduce(state: &RunState, mut cx: TaskContext) -> Arc<TaskContext> {
-    let TaskId { scope, slot, .. } = cx.id;
-    cx.path = state.machine.path(cx.id);
-    cx.step = state.machine.supersteps();
-    cx.supersteps = state.machine.budget().spent().supersteps;
-    let handled = state.machine.handled(scope, slot);
-    cx.handled = handled.map(|(name, fault)| (name, fault.clone()));
-    Arc::new(cx)
+impl Drop for Call {
+    /// Nobody answers for it any more, though its code may still run.
+    fn drop(&mut self) {
+        let stage = std::mem::replace(&mut self.stage, CallStage::Over);
+        let CallStage::Entered(variables) = stage else { return };
+        Python::try_attach(|py| drop((CurrentCall::end(py, &variables), variables)));
+    }
+}
+
+impl Callee {
+    fn call<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let given = self.arguments.each_ref();
+        let given = given.map(|argument| argument.as_ref().map(|given| given.bind(py)));
+        ffi::call(self.callable.bind(py), given)
+    }
+
+    /// Drops it where the interpreter is known to be held, which `Py` itself would have to find out.
+    fn release(self, py: Python<'_>) {
+        drop((
+            self.callable.into_bound(py),
+            self.arguments.map(|it| it.map(|it| it.into_bound(py))),
+        ));
+    }
+}
+
+/// A call is made once.
+fn is_over() -> PyErr {
+    PyRuntimeError::new_err("the call of the node is over")
 }
 
 /// Lets the starter of the run prepare the context variables of a node.
@@ -171,15 +241,16 @@ fn enter_node(
 
 /// A call of an agent, on its way to Python.
 struct AgentInvocation<'a, 'py> {
+    run: &'a Bound<'py, Run>,
     engine: &'a Bound<'py, Engine>,
     task: &'a Task<Object>,
     agent: &'a AgentEntry,
 }
 
 impl AgentInvocation<'_, '_> {
-    fn call(self, state: &mut RunState, cx: TaskContext) -> PyResult<Option<Call>> {
+    fn call(self, state: &mut RunState, attempt: NodeAttempt) -> PyResult<Option<Call>> {
         let py = self.engine.py();
-        let cx = introduce(state, cx);
+        let cx = TaskContext::of(self.run, state, &attempt);
         let context = || Context::of(py, &cx).map(|context| Some(context.into_any().unbind()));
         let given = |given: Bound<'_, PyAny>| Some(given.unbind());
         let (agent_call, kind, callable, arguments) = match &self.task.work {
@@ -223,8 +294,9 @@ impl AgentInvocation<'_, '_> {
             TaskWork::Node(_) => return Ok(None),
         };
         state.agent_calls.insert(self.task.id, agent_call);
-        let callable = callable.clone_ref(py);
-        Ok(Some(Call { cx, kind, variables: None, callable, arguments }))
+        let callee = Some(Callee { callable: callable.clone_ref(py), arguments });
+        let stage = CallStage::Due(attempt, Some(cx));
+        Ok(Some(Call { id: self.task.id, kind, stage, callee }))
     }
 }
 

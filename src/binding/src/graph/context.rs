@@ -1,6 +1,5 @@
 //! What a node can reach while it runs.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use antiphon_core::Usage;
@@ -18,10 +17,11 @@ use crate::driver::run::Run;
 use crate::driver::wait::block_on_native;
 use crate::fault::to_exception;
 use crate::graph::call_trace::charge;
+use crate::graph::current_call::{CurrentCall, EnclosingTask};
 use crate::graph::effect::Effect;
 use crate::graph::limits;
 use crate::graph::question::Question;
-use crate::graph::task_context::{Context, ContextOwner, CurrentCall, EnclosingTask, node_ended};
+use crate::graph::task_context::{Context, ContextOwner, TaskContext, node_ended};
 use crate::value::json;
 
 /// The context of the node that the caller runs for.
@@ -29,7 +29,7 @@ use crate::value::json;
 pub(crate) fn current_context(py: Python<'_>) -> PyResult<Context> {
     match CurrentCall::enclosing(py)? {
         EnclosingTask::Present(cx) => Ok(Context { owner: ContextOwner::Node(cx) }),
-        EnclosingTask::Ended(node) => Err(to_exception(py, &node_ended(&node))),
+        EnclosingTask::Ended(node) => Err(to_exception(py, &node_ended(&node.to_string()))),
         EnclosingTask::Nothing => {
             Err(PyRuntimeError::new_err("no node is running here: call this from within a node"))
         }
@@ -50,7 +50,7 @@ pub(crate) fn enclosing_context(py: Python<'_>) -> PyResult<Option<Context>> {
 #[pyfunction]
 pub(crate) fn check_enclosing_node(py: Python<'_>) -> PyResult<()> {
     match CurrentCall::enclosing(py)? {
-        EnclosingTask::Ended(node) => Err(to_exception(py, &node_ended(&node))),
+        EnclosingTask::Ended(node) => Err(to_exception(py, &node_ended(&node.to_string()))),
         EnclosingTask::Present(_) | EnclosingTask::Nothing => Ok(()),
     }
 }
@@ -366,13 +366,8 @@ impl Context {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let ContextOwner::Node(cx) = &self.owner else { return Ok(()) };
         // The traceback of a failed node leads to here, and from here to the run that keeps
-        // the failure. While others share the task context, its references are not ours to count.
-        if Arc::strong_count(cx) > 1 {
-            return Ok(());
-        }
-        visit.call(&cx.run)?;
-        cx.question.traverse(&visit)?;
-        cx.answers.iter().try_for_each(|answer| visit.call(&answer.0))
+        // the failure.
+        TaskContext::traverse(cx, &visit)
     }
 }
 

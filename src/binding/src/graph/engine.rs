@@ -133,9 +133,9 @@ impl Engine {
         key: &Py<PyString>,
         value: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let is_new = !state.contains(key)?;
+        let before = state.len();
         state.set_item(key, value)?;
-        if !is_new {
+        if state.len() == before {
             return Ok(());
         }
         // A key moves to the end when it is taken out and set again.

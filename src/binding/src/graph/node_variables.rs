@@ -2,19 +2,17 @@
 //! node is set. To make one takes a third of the time of a superstep, so one that is
 //! still as it was made serves the next call too.
 
-use std::sync::{Mutex, PoisonError};
-
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::ffi;
+use crate::ffi::{self, GilCell};
 
 /// The context variables of the code that began a run.
 #[derive(Debug)]
 pub(crate) struct CallerVariables {
     context: Py<PyAny>,
-    spare: Mutex<Option<NodeVariables>>,
+    spare: GilCell<Option<NodeVariables>>,
 }
 
 /// Those of one call of a node at a time.
@@ -32,7 +30,7 @@ impl CallerVariables {
     pub(crate) fn here(py: Python<'_>) -> PyResult<Self> {
         static COPY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let context = COPY.import(py, "contextvars", "copy_context")?.call0()?;
-        Ok(Self { context: context.unbind(), spare: Mutex::default() })
+        Ok(Self { context: context.unbind(), spare: GilCell::default() })
     }
 
     /// Does `work` in a copy of them.
@@ -50,8 +48,8 @@ impl CallerVariables {
     }
 
     /// Those that an earlier call has given back.
-    pub(crate) fn spare(&self) -> Option<NodeVariables> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(crate) fn spare(&self, py: Python<'_>) -> Option<NodeVariables> {
+        self.spare.replace(py, None)
     }
 
     /// For the garbage collector.
@@ -60,8 +58,9 @@ impl CallerVariables {
     /// Its own.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.context)?;
-        let Ok(spare) = self.spare.try_lock() else { return Ok(()) };
-        spare.as_ref().map_or(Ok(()), |spare| spare.traverse(visit))
+        self.spare.visit(visit, |spare, visit| {
+            spare.as_ref().map_or(Ok(()), |spare| spare.traverse(visit))
+        })
     }
 }
 
@@ -86,9 +85,7 @@ impl NodeVariables {
     /// that outlives its node holds a copy, and that copy must still name the old call.
     pub(crate) fn give_back(self, py: Python<'_>, caller: &CallerVariables) {
         if self.is_unshared(py) {
-            let mut spare = caller.spare.lock().unwrap_or_else(PoisonError::into_inner);
-            let before = spare.replace(self);
-            drop((spare, before));
+            caller.spare.replace(py, Some(self));
         }
     }
 

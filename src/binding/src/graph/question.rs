@@ -79,8 +79,7 @@ impl UnansweredQuestion {
             (Some(question), Err(error)) if carries_question(py, &error) => {
                 Answer::Raised(question.raised(py).unwrap_or_else(|error| error))
             }
-            (_, Ok(value)) => Answer::Returned(value),
-            (_, Err(error)) => Answer::Raised(error),
+            (_, outcome) => outcome.into(),
         }
     }
 

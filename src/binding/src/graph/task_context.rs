@@ -1,22 +1,39 @@
 //! A task under way, and how the code that runs for it finds it.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use antiphon_core::graph::NodeId;
 use antiphon_core::task::TaskId;
 use antiphon_core::{Fault, FaultCode, Time};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::PyString;
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::run::Run;
+use crate::driver::run_state::RunState;
 use crate::fault::to_exception;
-use crate::ffi;
-use crate::graph::node_variables::{NodeVariables, method};
 use crate::graph::question::{Question, UnansweredQuestion};
 use crate::system::role_attempt::RoleAttempt;
 use crate::value::object::Object;
+
+/// An attempt of a node: what is known of every call, from which its context is made once
+/// somebody asks for it.
+#[derive(Debug)]
+pub(crate) struct NodeAttempt {
+    pub(crate) id: TaskId,
+    pub(crate) node: NodeId,
+    pub(crate) number: u32,
+    pub(crate) deadline: Option<Time>,
+    pub(crate) name: Py<PyString>,
+}
+
+impl NodeAttempt {
+    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {
+        Self { name: self.name.clone_ref(py), ..*self }
+    }
+}
 
 /// One task under way, as the code that runs for it sees it.
 #[derive(Debug)]
@@ -55,6 +72,24 @@ impl TaskContext {
         }
     }
 
+    /// What the code of an attempt can reach, and where it stands.
+    pub(crate) fn of(run: &Bound<'_, Run>, state: &RunState, attempt: &NodeAttempt) -> Arc<Self> {
+        let (machine, TaskId { scope, slot, .. }) = (&state.machine, attempt.id);
+        let engine = state.engine(run.py(), scope);
+        let name = engine.map(|engine| engine.get().graph.node_name(Some(attempt.node)));
+        let handled = machine.handled(scope, slot);
+        Arc::new(Self {
+            path: machine.path(attempt.id),
+            attempt: attempt.number,
+            step: machine.supersteps(),
+            supersteps: machine.budget().spent().supersteps,
+            deadline: attempt.deadline,
+            answers: machine.answers(scope, slot),
+            handled: handled.map(|(name, fault)| (name, fault.clone())),
+            ..Self::new(run.clone().unbind(), attempt.id, name.unwrap_or_default())
+        })
+    }
+
     /// Whether the attempt is under way. It may be over while its thread still runs,
     /// or while somebody holds its context.
     pub(crate) fn is_under_way(&self) -> bool {
@@ -62,75 +97,20 @@ impl TaskContext {
         // The lock is taken: its holder prepares this very attempt.
         found.unwrap_or(true)
     }
-}
 
-/// The call of a node, as the node's context variables hold it, and with them
-/// all that its code starts: tasks, threads, executors that copy them.
-///
-/// It is weak: a task or a connection that outlives the node keeps its variables,
-/// and must neither keep the run alive nor act for it.
-#[pyclass(module = "antiphon._antiphon", frozen)]
-#[derive(Debug)]
-pub(crate) struct CurrentCall {
-    call: Mutex<(Weak<TaskContext>, Arc<str>)>,
-}
-
-/// What the context variables of some code say about the node that it runs for.
-pub(crate) enum EnclosingTask {
-    Nothing,
-    Present(Arc<TaskContext>),
-    /// The node, by its name, has ended.
-    Ended(Arc<str>),
-}
-
-impl CurrentCall {
-    /// Makes a task the current one in a node's own context variables.
-    pub(crate) fn set<'py>(
-        variables: &Bound<'py, PyAny>,
-        cx: &Arc<TaskContext>,
-    ) -> PyResult<Bound<'py, Self>> {
-        static SET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let py = variables.py();
-        let set = method(py, &SET, ("ContextVar", "set"))?;
-        let call = Bound::new(py, Self { call: Mutex::new(Self::of(cx)) })?;
-        let variable = variable(py)?;
-        ffi::within(variables, || ffi::call(set, [Some(variable), Some(call.as_any())]))?;
-        Ok(call)
+    /// For the garbage collector. While others share the context, its references are not the
+    /// caller's to count.
+    ///
+    /// # Errors
+    /// Its own.
+    pub(crate) fn traverse(this: &Arc<Self>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if Arc::strong_count(this) > 1 {
+            return Ok(());
+        }
+        visit.call(&this.run)?;
+        this.question.traverse(visit)?;
+        this.answers.iter().try_for_each(|answer| visit.call(&answer.0))
     }
-
-    /// Makes another task the current one, wherever this is set.
-    pub(crate) fn begin(&self, cx: &Arc<TaskContext>) {
-        *self.call.lock().unwrap_or_else(PoisonError::into_inner) = Self::of(cx);
-    }
-
-    fn of(cx: &Arc<TaskContext>) -> (Weak<TaskContext>, Arc<str>) {
-        (Arc::downgrade(cx), Arc::clone(&cx.name))
-    }
-
-    pub(crate) fn enclosing(py: Python<'_>) -> PyResult<EnclosingTask> {
-        static GET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let get = method(py, &GET, ("ContextVar", "get"))?;
-        let found = ffi::call(get, [Some(variable(py)?)])?;
-        let Ok(call) = found.cast_exact::<Self>() else { return Ok(EnclosingTask::Nothing) };
-        let call = call.get().call.lock().unwrap_or_else(PoisonError::into_inner);
-        let (cx, node) = (call.0.upgrade(), Arc::clone(&call.1));
-        drop(call);
-        let ended = || EnclosingTask::Ended(Arc::clone(&node));
-        let Some(cx) = cx else { return Ok(ended()) };
-        Ok(if cx.is_under_way() { EnclosingTask::Present(cx) } else { ended() })
-    }
-}
-
-/// The context variable that holds the current call; it has no value outside of nodes.
-fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
-    static VARIABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let made = VARIABLE.get_or_try_init(py, || {
-        let options = PyDict::new(py);
-        options.set_item("default", py.None())?;
-        let kind = py.import("contextvars")?.getattr("ContextVar")?;
-        Ok::<_, PyErr>(kind.call(("antiphon_call",), Some(&options))?.unbind())
-    })?;
-    Ok(made.bind(py))
 }
 
 /// Why nothing can act for a node.
@@ -185,16 +165,4 @@ impl Context {
         cx.question.keep(py, question);
         question.raised_in(slf)
     }
-}
-
-/// The context variables of a call that begins.
-pub(crate) fn variables_of(py: Python<'_>, cx: &Arc<TaskContext>) -> PyResult<NodeVariables> {
-    let caller = &cx.run.get().variables;
-    if let Some(spare) = caller.spare() {
-        spare.call(py).cast::<CurrentCall>()?.get().begin(cx);
-        return Ok(spare);
-    }
-    let context = caller.copy(py)?;
-    let call = CurrentCall::set(&context, cx)?;
-    Ok(NodeVariables::new(context, call.into_any()))
 }

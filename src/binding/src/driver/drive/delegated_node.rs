@@ -14,19 +14,19 @@ use crate::graph::call::Call;
 impl Stepper<'_> {
     /// Steps a node in the caller's own task.
     pub(super) fn delegate(&mut self, py: Python<'_>, mut call: Call) -> PyResult<CallProgress> {
-        let stepped = step::begin(py, &mut call);
+        let stepped = step::begin(self.drive.run.bind(py), &mut call);
         self.stepped(py, call, stepped)
     }
 
     pub(super) fn resume(
         &mut self,
         py: Python<'_>,
-        mut call: Call,
+        call: Call,
         inner: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
     ) -> PyResult<CallProgress> {
         self.unwatch();
-        let stepped = step::resume(&mut call, inner, value);
+        let stepped = step::resume(&call, inner, value);
         self.stepped(py, call, stepped)
     }
 
@@ -34,7 +34,7 @@ impl Stepper<'_> {
     pub(super) fn throw(
         &mut self,
         py: Python<'_>,
-        mut call: Call,
+        call: Call,
         inner: &Bound<'_, PyAny>,
         raised: &PyErr,
     ) -> PyResult<CallProgress> {
@@ -52,7 +52,7 @@ impl Stepper<'_> {
             deadline.map_or(Ok(()), |deadline| deadline.uncancel(py))?;
             self.state.leaving = true;
         }
-        let stepped = step::throw(&mut call, inner, raised);
+        let stepped = step::throw(&call, inner, raised);
         self.stepped(py, call, stepped)
     }
 
@@ -83,8 +83,8 @@ impl Stepper<'_> {
         }
         let answer = call.answer(py, outcome);
         self.state.leaving = false;
-        let id = call.cx.id;
-        call.finish(py);
+        let id = call.id;
+        call.finish(self.drive.run.bind(py));
         Ok(CallProgress::Done(id, answer))
     }
 
@@ -100,7 +100,7 @@ impl Stepper<'_> {
             deadline.get().uncancel(py)?;
         }
         let Some(raised) = raised else { return Ok(expired) };
-        lost_failure::log(py, &call.cx.name, &raised);
+        lost_failure::log(py, call.name(py), &raised);
         Ok(raised)
     }
 
