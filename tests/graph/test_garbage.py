@@ -172,6 +172,31 @@ def test_kept_variables_of_a_cancelled_node_do_not_keep_the_run(impl: Impl) -> N
     assert gone(dead)
 
 
+@pytest.mark.only("antiphon")
+def test_kept_variables_of_a_node_whose_loop_is_gone_do_not_keep_the_run(impl: Impl) -> None:
+    kept: list[contextvars.Context] = []
+
+    async def main(value: Canary) -> None:
+        parked = asyncio.Event()
+
+        async def park(state: Plain) -> None:
+            assert get_config()
+            kept.append(contextvars.copy_context())
+            parked.set()
+            await asyncio.get_running_loop().create_future()
+
+        task = asyncio.ensure_future(impl.sequence(Plain, park).ainvoke({"a": value}))
+        await reach(parked.wait(), task)
+
+    value = Canary()
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(main(value))
+    loop.close()
+    dead = weakref.ref(value)
+    del value, loop
+    assert gone(dead)
+
+
 def objects_after(work: Any, times: int) -> int:
     """How many tracked objects there are after `times` calls of `work`."""
     for _ in range(times):

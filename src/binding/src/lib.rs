@@ -15,8 +15,8 @@ mod system;
 mod thread;
 mod value;
 
-/// The native half of antiphon.
-#[pymodule]
+/// The native half of antiphon. It wants the interpreter lock, which `ffi::GilCell` relies on.
+#[pymodule(gil_used = true)]
 mod _antiphon {
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     #[pymodule_export]

@@ -217,6 +217,7 @@ impl NodeCoroutine {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.run)?;
         visit.call(&self.inner)
     }
 }

@@ -11,8 +11,8 @@ use pyo3::{PyTraverseError, PyVisit};
 pub(crate) struct GilCell<T>(UnsafeCell<T>);
 
 // SAFETY: the content is reached by the methods below only, which prove that the lock is held, and give
-// no reference away. There is always a lock: interpreters without one do not load modules of the
-// stable interface.
+// no reference away. There is always a lock: our wheels are for the stable interface, which interpreters
+// without one do not load, and in a build for those, `gil_used` of the module makes them take it.
 unsafe impl<T: Send> Sync for GilCell<T> {}
 
 impl<T> GilCell<T> {
@@ -35,7 +35,7 @@ impl<T> GilCell<T> {
         visit: &PyVisit<'_>,
         show: fn(&T, &PyVisit<'_>) -> Result<(), PyTraverseError>,
     ) -> Result<(), PyTraverseError> {
-        // SAFETY: a collection holds the lock, and runs no code that could exchange the content.
+        // SAFETY: who visits holds the lock, and runs no code that could exchange the content.
         show(unsafe { &*self.0.get() }, visit)
     }
 }

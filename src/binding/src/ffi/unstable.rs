@@ -20,8 +20,8 @@ mod linked {
 
     use super::{Arguments, c_int};
 
-    /// The callable may change what is before the first argument, until it returns.
-    const FIRST_IS_FREE: usize = 1 << (usize::BITS - 1);
+    /// The callable may change the place before the first argument, until it returns.
+    const PLACE_BEFORE_IS_FREE: usize = 1 << (usize::BITS - 1);
 
     unsafe extern "C" {
         #[link_name = "PyContext_Enter"]
@@ -46,7 +46,7 @@ mod linked {
         // SAFETY: the caller's; as many arguments as are counted follow the free place.
         unsafe {
             let first = given.as_mut_ptr().add(1);
-            PyObject_Vectorcall(callable, first, count | FIRST_IS_FREE, std::ptr::null_mut())
+            PyObject_Vectorcall(callable, first, count | PLACE_BEFORE_IS_FREE, std::ptr::null_mut())
         }
     }
 }

@@ -66,6 +66,7 @@ impl Call {
             id: task.id,
             node: task.node,
             number: task.attempt,
+            supersteps: state.machine.budget().spent().supersteps,
             deadline: task.deadline,
             name: inner.name_of(task.node, py),
         };
@@ -127,7 +128,7 @@ impl Call {
             }
             entered => entered,
         };
-        let Some(callee) = self.callee.take() else { return Err(is_over()) };
+        let Some(callee) = self.callee.take() else { return Err(not_entered()) };
         let done = self.enter(py, || callee.call(py).and_then(work));
         callee.release(py);
         done
@@ -141,11 +142,11 @@ impl Call {
     ) -> PyResult<T> {
         match self.variables(py) {
             Some(context) => ffi::within(context, work),
-            None => Err(is_over()),
+            None => Err(not_entered()),
         }
     }
 
-    /// What the node's code has come to: a question that it has caught stays one.
+    /// Ends the call by what the node's code has come to: a question that it has caught stays one.
     pub(crate) fn answer(&self, py: Python<'_>, outcome: PyResult<Bound<'_, PyAny>>) -> Answer {
         let outcome = outcome.map(Bound::unbind);
         let cx = match &self.stage {
@@ -158,7 +159,7 @@ impl Call {
         }
     }
 
-    /// The call is over.
+    /// Gives the variables of a call that has ended to the next one.
     pub(crate) fn finish(mut self, run: &Bound<'_, Run>) {
         let stage = std::mem::replace(&mut self.stage, CallStage::Over);
         if let CallStage::Entered(variables) = stage {
@@ -197,7 +198,7 @@ impl Call {
 }
 
 impl Drop for Call {
-    /// Nobody answers for it any more, though its code may still run.
+    /// If nobody has answered for it, nobody will, though its code may still run.
     fn drop(&mut self) {
         let stage = std::mem::replace(&mut self.stage, CallStage::Over);
         let CallStage::Entered(variables) = stage else { return };
@@ -221,9 +222,9 @@ impl Callee {
     }
 }
 
-/// A call is made once.
-fn is_over() -> PyErr {
-    PyRuntimeError::new_err("the call of the node is over")
+/// A call is made once, and its variables are entered from then until it ends.
+fn not_entered() -> PyErr {
+    PyRuntimeError::new_err("the call of the node has not begun, or is over")
 }
 
 /// Lets the starter of the run prepare the context variables of a node.
@@ -250,19 +251,22 @@ struct AgentInvocation<'a, 'py> {
 impl AgentInvocation<'_, '_> {
     fn call(self, state: &mut RunState, attempt: NodeAttempt) -> PyResult<Option<Call>> {
         let py = self.engine.py();
-        let cx = TaskContext::of(self.run, state, &attempt);
-        let context = || Context::of(py, &cx).map(|context| Some(context.into_any().unbind()));
+        let mut cx = None;
+        let mut context = |state: &RunState| {
+            let cx = cx.insert(TaskContext::of(self.run, state, &attempt));
+            Context::of(py, cx).map(|context| Some(context.into_any().unbind()))
+        };
         let given = |given: Bound<'_, PyAny>| Some(given.unbind());
         let (agent_call, kind, callable, arguments) = match &self.task.work {
             TaskWork::Open(_) => {
                 let input = state.input(self.engine, self.task)?;
-                let arguments = [given(input), context()?, None];
+                let arguments = [given(input), context(state)?, None];
                 (AgentCallKind::Open, self.agent.open_kind, &self.agent.open, arguments)
             }
             TaskWork::Close(outcome) => {
                 let input = state.input(self.engine, self.task)?;
                 let outcome = agent::result_dict(py, outcome)?;
-                let arguments = [given(input), given(outcome.into_any()), context()?];
+                let arguments = [given(input), given(outcome.into_any()), context(state)?];
                 (AgentCallKind::Close, CallKind::Inline, &self.agent.close, arguments)
             }
             TaskWork::Model(request) => {
@@ -272,7 +276,7 @@ impl AgentInvocation<'_, '_> {
                     AgentCallKind::Model,
                     model.kind(),
                     &model.call,
-                    [given(request), context()?, None],
+                    [given(request), context(state)?, None],
                 )
             }
             TaskWork::Approve(invocation) => {
@@ -295,7 +299,7 @@ impl AgentInvocation<'_, '_> {
         };
         state.agent_calls.insert(self.task.id, agent_call);
         let callee = Some(Callee { callable: callable.clone_ref(py), arguments });
-        let stage = CallStage::Due(attempt, Some(cx));
+        let stage = CallStage::Due(attempt, cx);
         Ok(Some(Call { id: self.task.id, kind, stage, callee }))
     }
 }

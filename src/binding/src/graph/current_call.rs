@@ -1,7 +1,6 @@
 //! How the code that runs for a node finds the node: a context variable holds its call.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -23,9 +22,16 @@ use crate::graph::task_context::{NodeAttempt, TaskContext};
 pub(crate) struct CurrentCall {
     run: Py<PyWeakrefReference>,
     attempt: GilCell<Option<NodeAttempt>>,
-    /// Made when it is first asked for, which most nodes never do, and kept until the call ends.
-    cx: GilCell<Option<Arc<TaskContext>>>,
-    is_over: AtomicBool,
+    cx: GilCell<CallContext>,
+}
+
+/// The context of a call: made when it is first asked for, which most nodes never do, and kept
+/// until the call ends.
+#[derive(Clone, Debug)]
+enum CallContext {
+    Unasked,
+    Made(Arc<TaskContext>),
+    Over,
 }
 
 /// What the context variables of some code say about the node that it runs for.
@@ -46,12 +52,12 @@ impl CurrentCall {
         static SET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = run.py();
         let caller = &run.get().variables;
+        let cx = cx.map_or(CallContext::Unasked, CallContext::Made);
         if let Some(spare) = caller.spare(py) {
             let this = spare.call(py).cast_exact::<Self>()?.get();
             let former = this.attempt.replace(py, Some(attempt));
             drop(former.map(|former| former.name.into_bound(py)));
             this.cx.replace(py, cx);
-            this.is_over.store(false, Ordering::Relaxed);
             return Ok(spare);
         }
         let context = caller.copy(py)?;
@@ -59,7 +65,6 @@ impl CurrentCall {
             run: PyWeakrefReference::new(run)?.unbind(),
             attempt: GilCell::new(Some(attempt)),
             cx: GilCell::new(cx),
-            is_over: AtomicBool::new(false),
         };
         let (call, variable) = (Bound::new(py, call)?, variable(py)?);
         let set = method(py, &SET, ("ContextVar", "set"))?;
@@ -71,8 +76,10 @@ impl CurrentCall {
     /// context, if anybody has asked for it.
     pub(crate) fn end(py: Python<'_>, variables: &NodeVariables) -> Option<Arc<TaskContext>> {
         let this = variables.call(py).cast_exact::<Self>().ok()?.get();
-        this.is_over.store(true, Ordering::Relaxed);
-        this.cx.replace(py, None)
+        match this.cx.replace(py, CallContext::Over) {
+            CallContext::Made(cx) => Some(cx),
+            CallContext::Unasked | CallContext::Over => None,
+        }
     }
 
     /// The name of the node whose call stands in these variables.
@@ -88,26 +95,33 @@ impl CurrentCall {
         let Ok(call) = found.cast_exact::<Self>() else { return Ok(EnclosingTask::Nothing) };
         let this = call.get();
         let Some(attempt) = this.attempt(py) else { return Ok(EnclosingTask::Nothing) };
-        let present = this.context(py, &attempt)?.filter(|cx| cx.is_under_way());
+        let present = this.context(py, &attempt)?;
         Ok(present.map_or(EnclosingTask::Ended(attempt.name), EnclosingTask::Present))
     }
 
-    /// The context of the call, while it lasts.
+    /// The context of the call, while its attempt is under way.
     fn context(&self, py: Python<'_>, attempt: &NodeAttempt) -> PyResult<Option<Arc<TaskContext>>> {
-        if let Some(known) = self.known(py) {
-            return Ok(Some(known));
+        match self.cx(py) {
+            CallContext::Unasked => {}
+            CallContext::Made(cx) => return Ok(Some(cx).filter(|cx| cx.is_under_way())),
+            CallContext::Over => return Ok(None),
         }
-        let run = self.run.bind(py).upgrade().filter(|_| !self.is_over.load(Ordering::Relaxed));
-        let Some(run) = run else { return Ok(None) };
+        let Some(run) = self.run.bind(py).upgrade() else { return Ok(None) };
         let run = run.cast_into::<Run>()?;
-        let made = run.get().with(|state| Ok(TaskContext::of(&run, state, attempt)))?;
-        // Other threads may have run meanwhile.
-        if self.is_over.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let known = self.known(py).unwrap_or(made);
-        self.cx.replace(py, Some(Arc::clone(&known)));
-        Ok(Some(known))
+        let made = run.get().with(|state| {
+            let is_under_way = state.machine.is_under_way(attempt.id);
+            Ok(is_under_way.then(|| TaskContext::of(&run, state, attempt)))
+        })?;
+        let Some(made) = made else { return Ok(None) };
+        // Other threads may have run meanwhile; from here on none does.
+        Ok(match self.cx(py) {
+            CallContext::Unasked => {
+                self.cx.replace(py, CallContext::Made(Arc::clone(&made)));
+                Some(made)
+            }
+            CallContext::Made(cx) => Some(cx),
+            CallContext::Over => None,
+        })
     }
 
     fn attempt(&self, py: Python<'_>) -> Option<NodeAttempt> {
@@ -117,10 +131,10 @@ impl CurrentCall {
         copy
     }
 
-    fn known(&self, py: Python<'_>) -> Option<Arc<TaskContext>> {
-        let known = self.cx.replace(py, None);
-        self.cx.replace(py, known.clone());
-        known
+    fn cx(&self, py: Python<'_>) -> CallContext {
+        let cx = self.cx.replace(py, CallContext::Over);
+        self.cx.replace(py, cx.clone());
+        cx
     }
 }
 
@@ -128,8 +142,9 @@ impl CurrentCall {
 impl CurrentCall {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.run)?;
-        self.cx.visit(&visit, |cx, visit| {
-            cx.as_ref().map_or(Ok(()), |cx| TaskContext::traverse(cx, visit))
+        self.cx.visit(&visit, |cx, visit| match cx {
+            CallContext::Made(cx) => TaskContext::traverse(cx, visit),
+            CallContext::Unasked | CallContext::Over => Ok(()),
         })
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct NodeAttempt {
     pub(crate) id: TaskId,
     pub(crate) node: NodeId,
     pub(crate) number: u32,
+    /// Those that the run had spent when it began.
+    pub(crate) supersteps: u64,
     pub(crate) deadline: Option<Time>,
     pub(crate) name: Py<PyString>,
 }
@@ -82,7 +84,7 @@ impl TaskContext {
             path: machine.path(attempt.id),
             attempt: attempt.number,
             step: machine.supersteps(),
-            supersteps: machine.budget().spent().supersteps,
+            supersteps: attempt.supersteps,
             deadline: attempt.deadline,
             answers: machine.answers(scope, slot),
             handled: handled.map(|(name, fault)| (name, fault.clone())),
