@@ -110,22 +110,27 @@ def test_a_stream_that_was_left_is_freed(impl: Impl) -> None:
     assert gone(dead)
 
 
-def test_a_run_parked_in_a_node_is_freed_when_its_loop_ends(impl: Impl) -> None:
-    value = Canary()
-
+def leave_parked(impl: Impl, value: Canary, told: Any) -> None:
+    """Run a node that tells that it waits, and cancel it then."""
     parked = asyncio.Event()
 
     async def park(state: Plain) -> None:
+        told()
         parked.set()
         await forever()
 
-    async def main(value: Canary) -> None:
+    async def main() -> None:
         task = asyncio.create_task(impl.sequence(Plain, park).ainvoke({"a": value}))
         await reach(parked.wait(), task)
         task.cancel()
         await asyncio.wait({task})
 
-    asyncio.run(main(value))
+    asyncio.run(main())
+
+
+def test_a_run_parked_in_a_node_is_freed_when_its_loop_ends(impl: Impl) -> None:
+    value = Canary()
+    leave_parked(impl, value, lambda: None)
     dead = weakref.ref(value)
     del value
     assert gone(dead)
@@ -151,22 +156,13 @@ def test_kept_variables_of_a_node_that_has_asked_for_its_config_do_not_keep_the_
 @pytest.mark.only("antiphon")
 def test_kept_variables_of_a_cancelled_node_do_not_keep_the_run(impl: Impl) -> None:
     kept: list[contextvars.Context] = []
-    parked = asyncio.Event()
 
-    async def park(state: Plain) -> None:
+    def told() -> None:
         assert get_config()
         kept.append(contextvars.copy_context())
-        parked.set()
-        await forever()
-
-    async def main(value: Canary) -> None:
-        task = asyncio.create_task(impl.sequence(Plain, park).ainvoke({"a": value}))
-        await reach(parked.wait(), task)
-        task.cancel()
-        await asyncio.wait({task})
 
     value = Canary()
-    asyncio.run(main(value))
+    leave_parked(impl, value, told)
     dead = weakref.ref(value)
     del value
     assert gone(dead)

@@ -6,8 +6,8 @@ use std::fmt;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 
-/// A cell whose content only the holder of the interpreter lock exchanges. A mutex takes two locked
-/// instructions each time, which several of them in each superstep would make felt.
+/// A cell whose content only the holder of the interpreter lock exchanges. A mutex would take two locked
+/// instructions each time (decision 28).
 pub(crate) struct GilCell<T>(UnsafeCell<T>);
 
 // SAFETY: the content is reached by the methods below only, which prove that the lock is held, and give

@@ -30,7 +30,7 @@ pub(crate) struct Call {
     pub(crate) kind: CallKind,
     stage: CallStage,
     /// What is called, until it is.
-    callee: Option<Callee>,
+    invocation: Option<Invocation>,
 }
 
 #[derive(Debug)]
@@ -42,8 +42,9 @@ enum CallStage {
     Over,
 }
 
+/// A callable and its arguments.
 #[derive(Debug)]
-struct Callee {
+struct Invocation {
     callable: Py<PyAny>,
     arguments: Arguments,
 }
@@ -100,8 +101,9 @@ impl Call {
             (false, true, false) => CallKind::Inline,
             (false, false, false) => CallKind::Blocking,
         };
-        let callee = Callee { callable: call.clone_ref(py), arguments: [input, given, None] };
-        Ok(Some(Self { id: task.id, kind, stage, callee: Some(callee) }))
+        let invocation =
+            Invocation { callable: call.clone_ref(py), arguments: [input, given, None] };
+        Ok(Some(Self { id: task.id, kind, stage, invocation: Some(invocation) }))
     }
 
     /// Calls the node here and now.
@@ -128,9 +130,9 @@ impl Call {
             }
             entered => entered,
         };
-        let Some(callee) = self.callee.take() else { return Err(not_entered()) };
-        let done = self.enter(py, || callee.call(py).and_then(work));
-        callee.release(py);
+        let Some(invocation) = self.invocation.take() else { return Err(not_entered()) };
+        let done = self.enter(py, || invocation.call(py).and_then(work));
+        invocation.release(py);
         done
     }
 
@@ -206,7 +208,7 @@ impl Drop for Call {
     }
 }
 
-impl Callee {
+impl Invocation {
     fn call<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let given = self.arguments.each_ref();
         let given = given.map(|argument| argument.as_ref().map(|given| given.bind(py)));
@@ -298,9 +300,9 @@ impl AgentInvocation<'_, '_> {
             TaskWork::Node(_) => return Ok(None),
         };
         state.agent_calls.insert(self.task.id, agent_call);
-        let callee = Some(Callee { callable: callable.clone_ref(py), arguments });
+        let invocation = Some(Invocation { callable: callable.clone_ref(py), arguments });
         let stage = CallStage::Due(attempt, cx);
-        Ok(Some(Call { id: self.task.id, kind, stage, callee }))
+        Ok(Some(Call { id: self.task.id, kind, stage, invocation }))
     }
 }
 

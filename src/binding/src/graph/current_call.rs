@@ -22,13 +22,13 @@ use crate::graph::task_context::{NodeAttempt, TaskContext};
 pub(crate) struct CurrentCall {
     run: Py<PyWeakrefReference>,
     attempt: GilCell<Option<NodeAttempt>>,
-    cx: GilCell<CallContext>,
+    cx: GilCell<LazyContext>,
 }
 
 /// The context of a call: made when it is first asked for, which most nodes never do, and kept
 /// until the call ends.
 #[derive(Clone, Debug)]
-enum CallContext {
+enum LazyContext {
     Unasked,
     Made(Arc<TaskContext>),
     Over,
@@ -52,7 +52,7 @@ impl CurrentCall {
         static SET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = run.py();
         let caller = &run.get().variables;
-        let cx = cx.map_or(CallContext::Unasked, CallContext::Made);
+        let cx = cx.map_or(LazyContext::Unasked, LazyContext::Made);
         if let Some(spare) = caller.spare(py) {
             let this = spare.call(py).cast_exact::<Self>()?.get();
             let former = this.attempt.replace(py, Some(attempt));
@@ -76,9 +76,9 @@ impl CurrentCall {
     /// context, if anybody has asked for it.
     pub(crate) fn end(py: Python<'_>, variables: &NodeVariables) -> Option<Arc<TaskContext>> {
         let this = variables.call(py).cast_exact::<Self>().ok()?.get();
-        match this.cx.replace(py, CallContext::Over) {
-            CallContext::Made(cx) => Some(cx),
-            CallContext::Unasked | CallContext::Over => None,
+        match this.cx.replace(py, LazyContext::Over) {
+            LazyContext::Made(cx) => Some(cx),
+            LazyContext::Unasked | LazyContext::Over => None,
         }
     }
 
@@ -102,9 +102,9 @@ impl CurrentCall {
     /// The context of the call, while its attempt is under way.
     fn context(&self, py: Python<'_>, attempt: &NodeAttempt) -> PyResult<Option<Arc<TaskContext>>> {
         match self.cx(py) {
-            CallContext::Unasked => {}
-            CallContext::Made(cx) => return Ok(Some(cx).filter(|cx| cx.is_under_way())),
-            CallContext::Over => return Ok(None),
+            LazyContext::Unasked => {}
+            LazyContext::Made(cx) => return Ok(Some(cx).filter(|cx| cx.is_under_way())),
+            LazyContext::Over => return Ok(None),
         }
         let Some(run) = self.run.bind(py).upgrade() else { return Ok(None) };
         let run = run.cast_into::<Run>()?;
@@ -115,12 +115,12 @@ impl CurrentCall {
         let Some(made) = made else { return Ok(None) };
         // Other threads may have run meanwhile; from here on none does.
         Ok(match self.cx(py) {
-            CallContext::Unasked => {
-                self.cx.replace(py, CallContext::Made(Arc::clone(&made)));
+            LazyContext::Unasked => {
+                self.cx.replace(py, LazyContext::Made(Arc::clone(&made)));
                 Some(made)
             }
-            CallContext::Made(cx) => Some(cx),
-            CallContext::Over => None,
+            LazyContext::Made(cx) => Some(cx),
+            LazyContext::Over => None,
         })
     }
 
@@ -131,8 +131,8 @@ impl CurrentCall {
         copy
     }
 
-    fn cx(&self, py: Python<'_>) -> CallContext {
-        let cx = self.cx.replace(py, CallContext::Over);
+    fn cx(&self, py: Python<'_>) -> LazyContext {
+        let cx = self.cx.replace(py, LazyContext::Over);
         self.cx.replace(py, cx.clone());
         cx
     }
@@ -143,8 +143,8 @@ impl CurrentCall {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.run)?;
         self.cx.visit(&visit, |cx, visit| match cx {
-            CallContext::Made(cx) => TaskContext::traverse(cx, visit),
-            CallContext::Unasked | CallContext::Over => Ok(()),
+            LazyContext::Made(cx) => TaskContext::traverse(cx, visit),
+            LazyContext::Unasked | LazyContext::Over => Ok(()),
         })
     }
 }

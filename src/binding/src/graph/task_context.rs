@@ -1,4 +1,4 @@
-//! A task under way, and how the code that runs for it finds it.
+//! A task under way, as the code that runs for it sees it.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -25,7 +25,7 @@ pub(crate) struct NodeAttempt {
     pub(crate) id: TaskId,
     pub(crate) node: NodeId,
     pub(crate) number: u32,
-    /// Those that the run had spent when it began.
+    /// What the run had spent when the attempt began.
     pub(crate) supersteps: u64,
     pub(crate) deadline: Option<Time>,
     pub(crate) name: Py<PyString>,
